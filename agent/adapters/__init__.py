@@ -1,0 +1,1 @@
+"""Notice sources and schedulers as a node sees them."""

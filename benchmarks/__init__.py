@@ -1,0 +1,1 @@
+"""Each figure of the design, its peer and how to repeat it."""

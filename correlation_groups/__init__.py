@@ -1,0 +1,1 @@
+"""Which pools fall together: known topology, learnt groups, and the bound on spread."""

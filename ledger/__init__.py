@@ -1,0 +1,1 @@
+"""Events with causes, the durable spool, and the net saving."""

@@ -1,0 +1,1 @@
+"""Real providers behind the seam of pools.provider."""

@@ -1,0 +1,1 @@
+"""One partition's control plane: observe, decide, guard, apply, record."""

@@ -1,0 +1,1 @@
+"""Schedulers, forges and leases behind the reconciler's ports."""

@@ -1,0 +1,1 @@
+"""The shape of the reviewed repository: layout, loading, feasibility across files."""

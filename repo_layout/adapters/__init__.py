@@ -1,0 +1,1 @@
+"""Git and CUE behind the reviewed repository."""

@@ -1,0 +1,1 @@
+"""The rings of tests: unit, property, golden transcripts, conformance, simulation, real servers."""
