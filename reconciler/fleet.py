@@ -16,13 +16,17 @@ from ledger.events import Paid
 
 
 class Phase(enum.Enum):
-    """Where an instance is between being asked for and being gone."""
+    """Where an instance is between being asked for and being gone.
+
+    FAILED is no supply and still on the provider's books: it is deleted in the next cycle.
+    """
 
     REQUESTED = "requested"
     BOOTING = "booting"
     JOINED = "joined"
     SERVING = "serving"
     DRAINING = "draining"
+    FAILED = "failed"
     GONE = "gone"
 
 

@@ -1,7 +1,7 @@
 """Token buckets per project, and the ramp after an outage: how fast allowed steps may go out.
 
-Pure: a bucket is a frozen value, taking from it returns the next one. Buckets follow the classic token-bucket meter (see
-RFC 2697 for the arithmetic) and honour Retry-After by standing empty until then.
+Pure: a bucket is a frozen value, taking from it returns the next one. Buckets follow the classic token-bucket meter
+(see RFC 2697 for the arithmetic) and honour Retry-After by standing empty until then.
 """
 
 from __future__ import annotations
@@ -45,5 +45,5 @@ RAMP_CYCLES = 4
 
 
 def ramp_share(cycles_since_sight: int) -> float:
-    """The share of the acquire and release limits that holds in the nth complete cycle after blindness (0 is the first)."""
+    """The share of the acquire and release limits that holds in the nth complete cycle after blindness, from 0."""
     return 1.0 if cycles_since_sight >= RAMP_CYCLES - 1 else 1 / 2 ** (RAMP_CYCLES - 1 - cycles_since_sight)

@@ -1,4 +1,4 @@
-"""A plan's steps as data: what to do, to what, and why. Built by `diff`, filtered by `guard`, carried out by the loop."""
+"""A plan's steps as data: what to do, to what, why. Built by `diff`, filtered by `guard`, carried out by the loop."""
 
 from __future__ import annotations
 

@@ -15,7 +15,9 @@ from pathlib import Path
 SEED = 20_260
 REGIONS = {"aarhus": "Europe/Copenhagen", "bremen": "Europe/Berlin", "cadiz": "Europe/Madrid"}
 HALLS = 4
-GIVEN = "Anna Bo Carla David Emma Farid Greta Hugo Ines Jonas Kaya Lena Mateo Nadia Olof Petra Quim Rosa Sven Tara".split()
+GIVEN = (
+    "Anna Bo Carla David Emma Farid Greta Hugo Ines Jonas Kaya Lena Mateo Nadia Olof Petra Quim Rosa Sven Tara".split()
+)
 FAMILY = "Aagaard Berg Costa Dahl Eriksen Fuchs Garcia Holm Ivanova Jansen Krause Lund Moreno Nielsen Ortega Petersen".split()
 HALF_DAY = 43_200
 
@@ -155,7 +157,9 @@ def power_of(region: str, hall: int, letter: str) -> str:
     return f"{region}-power-{pair}-{feed}"
 
 
-def pool_file(region: str, hall: int, aggregate: str, hosts: str, attributes: str, rows: list[str], tail: str = "") -> str:
+def pool_file(
+    region: str, hall: int, aggregate: str, hosts: str, attributes: str, rows: list[str], tail: str = ""
+) -> str:
     """One pool file."""
     profile = "slurm-dynamic" if "-hpc-" in aggregate else "kubeadm-join"
     return (
