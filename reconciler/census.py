@@ -1,7 +1,7 @@
 """Keeps the fleet in step with what was observed: notices, listing, schedulers, one pure pass a cycle.
 
 What an incomplete listing does not show stays as it was. A server that a complete listing lacks is lost when a second
-source explains it (notice, lifecycle event, our own deletion); unexplained, it is counted, and believed lost only when a
+source explains it (notice, lifecycle event, our deletion); unexplained, it is counted, and believed lost only when a
 second complete listing lacks it too. The guard judges whether the unexplained are too many to believe at all.
 """
 
@@ -299,7 +299,15 @@ def _fail(census: Census, instance: Instance, cause: Cause, text: str, scribe: S
     return replace(instance, phase=Phase.FAILED, cause=cause, cause_event=event.id)
 
 
-def _missing(census: Census, instance: Instance, happened: Lifecycle | None, sight: Sight, scribe: Scribe) -> Instance:
+def _missing(
+    census: Census,
+    instance: Instance,
+    happened: Lifecycle | None,
+    sight: Sight,
+    scribe: Scribe,
+    *,
+    believable: bool,
+) -> Instance:
     now = sight.now
     let_go = instance.released or instance.phase is Phase.FAILED
     if let_go or instance.noticed or happened is not None:

@@ -15,7 +15,7 @@ from correlation_groups.spread import Shares
 from ledger.events import Paid
 from pools.eligibility import class_of, units_per_instance
 from pools.model import Pool
-from pools.provider import ForwardCapacities, Quota, Reclaim
+from pools.provider import Quota, Reclaim
 from reconciler.claims import Claim
 from reconciler.diff import Wanted
 from reconciler.fleet import READY, Fleet, Instance, Phase
@@ -100,7 +100,7 @@ def partition(estate: Estate, region: str) -> Partition:
 
 
 def shares_of(estate: Estate, region: str, contract: Contract) -> Shares:
-    """The spread promises that hold for one contract: the estate's, widened by the waiver of its class if there is one."""
+    """The spread promises that hold for one contract: the estate's, widened by a waiver of its class."""
     bounds = estate.settings.bounds
     shares = Shares(bounds.pool_share * 10, bounds.group_share * 10, bounds.pools)
     name = class_of(contract.eligibility)
@@ -117,7 +117,7 @@ def resources_of(pool: Pool) -> Resources:
 
 
 def milli_ncu(estate: Estate, contract: Contract) -> int:
-    """The size of one unit in thousandths of an NCU: the larger of vCPU and memory over 4 GiB, plus its GPUs' factor."""
+    """The size of one unit in thousandths of an NCU: the larger of vCPU and memory / 4 GiB, plus its GPUs."""
     unit = contract.unit
     size = max(unit.vcpu * 1000, -(-unit.memory * 1000 // (4 * GIB)))
     factors = {f.family: f.ncu for f in estate.settings.gpu_factors}

@@ -12,8 +12,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from correlation_groups.spread import Shares, limit
+from correlation_groups.spread import Shares, limit, lot
 from ledger.causes import Cause
+from ledger.events import Paid
 from reconciler.fleet import Fleet, Phase
 from reconciler.pacing import RAMP_CYCLES, ramp_share
 from reconciler.steps import ADDS, Refusal, Step, StepKind
@@ -26,7 +27,7 @@ class Eyes:
 
     `complete_projects` were listed to their end at `listed_at`; `verified` says that the desired state is the last
     verified commit and Git answers; `silent_workloads` belong to schedulers that do not answer; `unexplained` instances
-    are missing from a complete listing with nothing to explain it; `closed_domains` are under an open reclaim.
+    are missing from a complete listing with nothing to explain it; `closed_pools` lie in domains under an open reclaim.
     """
 
     now: int
@@ -41,7 +42,7 @@ class Eyes:
     unexplained: int
     alive: int
     accepted_loss: bool
-    closed_domains: frozenset[str]
+    closed_pools: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Spread:
     """What a second look at the bounds needs of one workload: D, the shares, and units already in each place."""
 
     desired: int
-    quantum: Mapping[str, int]
+    gang: int
     shares: Shares
     domain_units: Mapping[str, int]
     group_units: Mapping[str, int]
@@ -180,7 +181,7 @@ def _refuse(step: Step, eyes: Eyes, fleet: Fleet, blind: tuple[Cause, str] | Non
 
 
 def _no_room_there(step: Step, eyes: Eyes) -> Refusal | None:
-    if step.pool in eyes.closed_domains:
+    if step.pool in eyes.closed_pools:
         return Refusal(step, Cause.RECLAIM_OPEN, f"the domain of {step.pool} is under an open reclaim")
     return None
 
@@ -232,9 +233,10 @@ def _breaks_bound(
     step: Step, ground: Ground, spread: Spread | None, placed: dict[tuple[str, str], int]
 ) -> Refusal | None:
     """A second look at the spread, written apart from the planner: what would stand after this step."""
-    if spread is None:
+    exempt = spread is None or step.paid is not Paid.RECLAIMABLE or spread.desired <= spread.gang > 1
+    if spread is None or exempt:
         return None
-    quantum = spread.quantum.get(step.pool, step.units)
+    quantum = lot(step.units, spread.gang).units
     domain = ground.domain[step.pool]
     places = [("domain " + domain, spread.domain_units.get(domain, 0), spread.shares.pool_permille)]
     places += [
