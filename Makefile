@@ -22,7 +22,7 @@ SHARED_TRACES := $(abspath $(wildcard ../shared/traces))
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-zA-Z-]+(-NAME)?:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  make bench-NAME     run one benchmark; its last line is one JSON object. There are:"
-	@for f in benchmarks/*.py; do n=$${f##*/}; n=$${n%.py}; [ $$n = __init__ ] || ! grep -q '^def main' $$f || \
+	@for f in benchmarks/*.py; do n=$${f##*/}; n=$${n%.py}; [ $$n = __init__ ] || ! grep -q "__main__" $$f || \
 	  echo "                        bench-$${n//_/-}"; done
 
 setup: .venv/.compiled .tools/bin/cue ## install everything the other targets need, and nothing else
@@ -44,7 +44,7 @@ lint: .venv/.compiled ## ruff, mypy and import-linter
 	@echo "==> mypy (a minute when nothing is cached)"
 	@$(BIN)/mypy
 	@echo "==> import order"
-	@$(BIN)/lint-imports --no-timings > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
+	@$(BIN)/lint-imports > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
 	@tail -n 2 .venv/lint-imports.log
 
 bench-%: setup
