@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -194,6 +195,42 @@ def test_every_lint_exception_has_its_reason() -> None:
     entries = [line for line in section.splitlines() if re.match(r'\s*"[A-Z]+\d+",|"[^"]+" = \[.+\]', line)]
     assert entries
     assert [line for line in entries if not re.search(r"# \w", line)] == []
+
+
+def asked_for() -> list[Requirement]:
+    """Everything that pyproject.toml names by itself, build backend included."""
+    extras = PROJECT["project"]["optional-dependencies"].values()
+    groups = PROJECT["dependency-groups"].values()
+    named = [PROJECT["project"]["dependencies"], PROJECT["build-system"]["requires"], *extras, *groups]
+    return [Requirement(line) for lines in named for line in lines]
+
+
+def test_the_lock_holds_a_hashed_version_of_everything_asked_for() -> None:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    pins = re.findall(r"^([a-z0-9.-]+)==([^ ]+)(?: ;[^\n]*?)? \\\n    --hash=sha256:", lock, re.MULTILINE)
+    assert len(pins) == len(re.findall(r"^[a-z0-9]", lock, re.MULTILINE))
+    locked = {name: [version for other, version in pins if other == name] for name, _ in pins}
+    unmet = [
+        str(wanted)
+        for wanted in asked_for()
+        if not locked.get(wanted.name.lower()) or not all(map(wanted.specifier.contains, locked[wanted.name.lower()]))
+    ]
+    assert not unmet, f"run make lock: {unmet}"
+
+
+def test_every_dependency_that_ships_has_its_reason() -> None:
+    reasons = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    shipped = {
+        Requirement(line).name for lines in PROJECT["project"]["optional-dependencies"].values() for line in lines
+    }
+    assert sorted(name for name in shipped if name not in reasons) == []
+
+
+def test_every_decision_record_is_listed() -> None:
+    listed = (ROOT / "docs" / "adr" / "README.md").read_text(encoding="utf-8")
+    records = [Path(name).name for name in files() if re.match(r"docs/adr/\d{4}-", name)]
+    assert records
+    assert [name for name in records if f"({name})" not in listed] == []
 
 
 def test_imports_point_one_way() -> None:

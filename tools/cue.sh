@@ -11,7 +11,7 @@ pin="$(cat tools/cue/go.mod tools/cue/go.sum tools/cue.sh | sha256sum | cut -d' 
 [ "$(cat .tools/bin/cue.pin 2>/dev/null)" = "$pin" ] && .tools/bin/cue version >/dev/null 2>&1 && exit 0
 
 # Only the toolchain that is there: nothing is downloaded behind our back.
-export GOTOOLCHAIN=local GOFLAGS="-mod=readonly -buildvcs=false -trimpath" CGO_ENABLED=0
+export GOTOOLCHAIN=local GOFLAGS="-mod=readonly -buildvcs=false -trimpath" GOWORK=off CGO_ENABLED=0
 needed="$(awk '$1 == "go" {print $2}' tools/cue/go.mod)"
 
 new_enough() {

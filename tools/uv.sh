@@ -26,6 +26,7 @@ need_ensurepip() {
   command -v apt-get >/dev/null || fail "$1 has no ensurepip: install the package that carries venv for it"
   if [ "$(id -u)" = 0 ]; then
     say "$1 has no ensurepip: installing the Debian package $package"
+    export DEBIAN_FRONTEND=noninteractive
     apt-get install -y -qq "$package" || { apt-get update -qq && apt-get install -y -qq "$package"; }
   else
     fail "$1 has no ensurepip: run 'sudo apt-get install $package', then make again"
