@@ -10,7 +10,8 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
-PACKAGES := agent contracts correlation_groups ebbtide ledger pools reconciler repo_layout simulation
+# Every package that ships says so by its type marker.
+PACKAGES := $(patsubst %/py.typed,%,$(wildcard */py.typed))
 SOURCES := $(wildcard $(addsuffix /*.py,$(PACKAGES)) $(addsuffix /adapters/*.py,$(PACKAGES)) benchmarks/*.py)
 # Two, because the machines that check changes have two cores and an in-process ClickHouse takes 0.4 GiB a worker.
 TEST_WORKERS ?= 2

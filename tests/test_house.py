@@ -189,6 +189,11 @@ def test_every_package_ships_its_types() -> None:
     assert [package for package in PACKAGES if not (ROOT / package / "py.typed").is_file()] == []
 
 
+def test_no_package_escapes_the_types_or_the_import_order() -> None:
+    assert set(PROJECT["tool"]["mypy"]["packages"]) >= {*PACKAGES, "tests", "benchmarks"}
+    assert set(PROJECT["tool"]["importlinter"]["root_packages"]) == set(PACKAGES)
+
+
 def test_every_lint_exception_has_its_reason() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     section = text[text.index("[tool.ruff.lint]") : text.index("[tool.importlinter]")]
