@@ -23,11 +23,11 @@ from typing import Final
 
 Instant = int  # milliseconds since the Unix epoch, UTC
 
-# An instance is stopped at its end; one that still runs a minute later is looking at a wrong clock, not at a late notice.
+# An instance is stopped at its end; one that runs a minute later looks at a wrong clock, not at a late notice.
 PROVEN_WRONG_MS: Final = 60_000
 # Reclaims that one node can be under at once. More than a handful is a fault of the provider, and memory stays flat.
 MAX_NOTICES: Final = 16
-# Wall and monotonic progress may differ by slewing and scheduling; beyond this the guest was paused or the clock stepped.
+# Wall and monotonic progress differ by slewing and scheduling; beyond this the guest was paused or the clock stepped.
 JUMP_MS: Final = 1_000
 # A notice that claims more than a day is no notice; its remaining time is cut to this, so that timers stay bounded.
 MAX_REMAINING_S: Final = 86_400
@@ -94,7 +94,10 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Notices:
-    """All that is known about this instance's end. `withdrawn` remembers (key, issued_at), so that late copies stay dead."""
+    """All that is known about this instance's end.
+
+    `withdrawn` remembers (key, issued_at), so that late copies of a withdrawn notice stay dead.
+    """
 
     instance: str
     standing: tuple[Standing, ...] = ()
@@ -198,10 +201,10 @@ class Reading:
 class Clock:
     """Honest time: an instant that never runs backwards and never slower than either clock of the node.
 
-    A paused guest's monotonic clock stands still while its wall clock, once corrected, has moved on; a stepped wall clock
-    moves without time passing. The node cannot tell the two apart, so the larger progress counts: in doubt the deadline
-    is nearer. The last reading goes into the journal, so that a restarted agent resumes from it, after a reboot too
-    (a monotonic clock that went back to zero shows no progress, and the wall clock's counts).
+    A paused guest's monotonic clock stands still while its wall clock, once corrected, has moved on; a stepped wall
+    clock moves without time passing. The node cannot tell the two apart, so the larger progress counts: in doubt the
+    deadline is nearer. The last reading goes into the journal, so that a restarted agent resumes from it, after a
+    reboot too (a monotonic clock that went back to zero shows no progress, and the wall clock's counts).
     """
 
     last: Reading

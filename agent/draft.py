@@ -1,7 +1,8 @@
 """The working copy inside one step: phases move through the tables, and each move says what to do about it.
 
-Made from a `DrainState`, changed by `agent.drain`, frozen again at the end of the step; it never outlives the step. Every
-change of a phase goes through `move` or `advance_phase`, which look the tables up and refuse what they do not hold.
+Made from a `DrainState`, changed by `agent.drain`, frozen again at the end of the step; it never outlives the step.
+Every change of a phase goes through `move` or `advance_phase`, which look the tables up and refuse what they do not
+hold.
 """
 
 from __future__ import annotations
@@ -59,8 +60,9 @@ class Draft:
     """A mutable `DrainState` with the actions of this step."""
 
     __slots__ = (
-        "actions", "answered_at", "deadline", "held_at", "ignored", "ignored_count", "look_at", "looks", "mark", "mark_at",
-        "mark_tries", "notices", "now", "outcome", "phase", "plan", "probed_at", "publish_at", "publishes", "units",
+        "actions", "answered_at", "deadline", "held_at", "ignored", "ignored_count", "look_at", "looks", "mark",
+        "mark_at", "mark_tries", "notices", "now", "outcome", "phase", "plan", "probed_at", "publish_at", "publishes",
+        "units",
     )  # fmt: skip
 
     def __init__(self, state: DrainState, now: Instant) -> None:

@@ -1,7 +1,8 @@
 """A node's drain: what it does between a notice and its end, as a pure state machine.
 
-It decides, for one node and one notice, when to taint, evict, requeue, signal, kill, verify and publish. The agent's loop
-calls it on real nodes and the simulator on simulated ones; neither is known here, and no clock, scheduler or process is.
+It decides, for one node and one notice, when to taint, evict, requeue, signal, kill, verify and publish. The agent's
+loop calls it on real nodes and the simulator on simulated ones; neither is known here, and no clock, scheduler or
+process is.
 
     state, actions = start(node=..., instance=..., units=..., budget_s=..., how=..., scheduler=..., notice=..., now=...)
     state, actions = step(state, Exited("train-0"), now)   # for each input seen
@@ -11,14 +12,14 @@ calls it on real nodes and the simulator on simulated ones; neither is known her
 `step`           one input at one instant: the state after it and what to do. Never raises; what changes nothing is
                  recorded in `state.ignored` with its reason.
 `next_deadline`  when to tick next, or None when only an input can change anything.
-`replay`         the state after a journal (`agent.journal` reads and writes it); go on with `step(state, Restarted(), now)`.
+`replay`         the state after a journal (`agent.journal` reads and writes it); go on with `Restarted()`.
 
 Inputs are in `agent.inputs`, actions and the outcome in `agent.actions`, phases and their tables in `agent.phases`,
 times and limits in `agent.state`, notices and the honest clock in `agent.deadline`.
 
-Promises: exactly one outcome, at or before the deadline when ticked; a unit is signalled at most once; the deadline moves
-earlier only, unless a notice is withdrawn; after a withdrawal our taint is taken off and nobody else's cordon is touched;
-one request in flight for each budget, and no unit waits for another but in that queue.
+Promises: exactly one outcome, at or before the deadline when ticked; a unit is signalled at most once; the deadline
+moves earlier only, unless a notice is withdrawn; after a withdrawal our taint is taken off and nobody else's cordon is
+touched; one request in flight for each budget, and no unit waits for another but in that queue.
 """
 
 from __future__ import annotations
@@ -72,11 +73,11 @@ def start(
 ) -> Step:
     """Open a drain on `notice`, the first that stands.
 
-    `budget_s` is the contract's drain budget in seconds; `wall` the node's wall clock where it differs from `now`; `known`
-    the notices of an earlier drain of this instance, so that late copies of a withdrawn notice open nothing.
+    `budget_s` is the contract's drain budget in seconds; `wall` the node's wall clock where it differs from `now`;
+    `known` the notices of an earlier drain of this instance, so that late copies of a withdrawn one open nothing.
 
-    Raises `contracts.errors.Refused` when the notice opens no drain: another instance's, a withdrawal, a withdrawn one's copy. The
-    caller can ask `agent.deadline.merge` first.
+    Raises `contracts.errors.Refused` when the notice opens no drain: another instance's, a withdrawal, a withdrawn
+    one's copy. The caller can ask `agent.deadline.merge` first.
     """
     began = Began(
         node=node,

@@ -84,7 +84,8 @@ class Ignored:
 class UnitState:
     """One unit's place.
 
-    `since` is when its phase began, `asked_since` when the silence rule began to count, `retry_at` its next turn or kill.
+    `since` is when its phase began, `asked_since` when the silence rule began to count, `retry_at` its next turn or
+    kill.
     `in_flight` is True while a request has no answer, also after the node stopped waiting for it.
     """
 

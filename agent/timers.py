@@ -10,7 +10,7 @@ from agent.actions import Probe, Taint
 from agent.deadline import Instant
 from agent.draft import Draft
 from agent.inputs import Scheduler
-from agent.phases import ASKED, ENDED, PENDING, Phase, Signal, UnitPhase
+from agent.phases import ENDED, PENDING, Phase, Signal, UnitPhase
 from agent.state import (
     LOCAL_MARGIN_MS,
     MAX_KILLS,
@@ -105,7 +105,7 @@ def _take_turns(draft: Draft) -> None:
     busy = {
         one.unit.queue
         for one in draft.units
-        if one.phase in ASKED or (one.phase is UnitPhase.QUEUED and one.retry_at > now)
+        if (one.in_flight and one.phase is not UnitPhase.GONE) or (one.phase is UnitPhase.QUEUED and one.retry_at > now)
     }
     for place in queued:
         one = draft.units[place]
@@ -116,17 +116,13 @@ def _take_turns(draft: Draft) -> None:
 
 def _kill(draft: Draft) -> None:
     """At the budget, kill what still runs; and again what a kill did not end."""
-    if draft.now < draft.kill_at:
-        again = draft.phase is not Phase.DRAINING
-    else:
-        again = True
-        for place, one in enumerate(draft.units):
-            if one.phase not in {UnitPhase.GONE, UnitPhase.KILLED}:
+    spent = draft.now >= draft.kill_at
+    for place, one in enumerate(draft.units):
+        if one.phase is UnitPhase.KILLED:
+            if draft.now >= one.retry_at and one.kills < MAX_KILLS:
                 draft.kill(place, Signal.BUDGET_SPENT)
-    if again:
-        for place, one in enumerate(draft.units):
-            if one.phase is UnitPhase.KILLED and draft.now >= one.retry_at and one.kills < MAX_KILLS:
-                draft.kill(place, Signal.BUDGET_SPENT)
+        elif spent and one.phase is not UnitPhase.GONE:
+            draft.kill(place, Signal.BUDGET_SPENT)
 
 
 def _verify(draft: Draft) -> None:
