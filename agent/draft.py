@@ -27,7 +27,7 @@ from agent.actions import (
     Verify,
 )
 from agent.deadline import Instant, Merge
-from agent.inputs import How
+from agent.inputs import How, Standing
 from agent.phases import NEXT, UNIT_NEXT, Phase, Signal, UnitPhase
 from agent.state import (
     MAX_IGNORED,
@@ -61,8 +61,8 @@ class Draft:
 
     __slots__ = (
         "actions", "answered_at", "deadline", "held_at", "ignored", "ignored_count", "look_at", "looks", "mark",
-        "mark_at", "mark_tries", "notices", "now", "outcome", "phase", "plan", "probed_at", "publish_at", "publishes",
-        "units",
+        "mark_at", "mark_tries", "notices", "now", "outcome", "phase", "plan", "probed_at", "probes", "publish_at",
+        "publishes", "units",
     )  # fmt: skip
 
     def __init__(self, state: DrainState, now: Instant) -> None:
@@ -78,6 +78,7 @@ class Draft:
         self.held_at = state.held_at
         self.answered_at = state.answered_at
         self.probed_at = state.probed_at
+        self.probes = state.probes
         self.looks = state.looks
         self.look_at = state.look_at
         self.outcome = state.outcome
@@ -102,6 +103,7 @@ class Draft:
             self.held_at,
             self.answered_at,
             self.probed_at,
+            self.probes,
             self.looks,
             self.look_at,
             self.outcome,
@@ -139,7 +141,9 @@ class Draft:
         to = UNIT_NEXT.get((one.phase, signal))
         if to is None:
             return False
-        cause = signal if to in {UnitPhase.SIGNALLED, UnitPhase.KILLED} else one.cause
+        cause = one.cause
+        if to is UnitPhase.SIGNALLED or (to is UnitPhase.KILLED and (cause is None or signal is Signal.SEEN_AGAIN)):
+            cause = signal
         before = one.phase if to is UnitPhase.GONE else None
         self.units[place] = replace(one, phase=to, since=self.now, cause=cause, before_exit=before)
         return True
@@ -191,7 +195,8 @@ class Draft:
         if not places:
             return
         moved = [place for place in places if self.move(place, signal)]
-        if moved:
+        # Nothing starts a terminating unit again, and a held supervisor could not end the others.
+        if moved and signal is not Signal.ALREADY_TERMINATING:
             self.hold()
         for place in sorted(moved, key=lambda place: -self.units[place].unit.grace_s):
             one = self.units[place]
@@ -201,8 +206,13 @@ class Draft:
 
     def kill(self, place: int, signal: Signal) -> None:
         """End a unit's processes now. `signal` moves it there; a unit that is there already is killed once more."""
+        before = self.units[place]
+        going = before.unit.standing is Standing.TERMINATING or (
+            before.phase is UnitPhase.LEAVING and self.plan.how is not How.COMMAND
+        )
         self.move(place, signal)
-        self.hold()
+        if not going and before.phase is not UnitPhase.KILLED:
+            self.hold()
         one = self.units[place]
         kills = one.kills + 1
         self.units[place] = replace(one, kills=kills, retry_at=self.now + repeat_after(REPEAT_MS, kills))

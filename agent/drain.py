@@ -25,10 +25,11 @@ touched; one request in flight for each budget, and no unit waits for another bu
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from agent.actions import Action, Taint
-from agent.deadline import Instant, Notice, Notices, merge
+from agent.deadline import Instant, Notice, Notices, Reading, merge
 from agent.draft import Draft
 from agent.handlers import handle
 from agent.inputs import Began, How, Input, Scheduler, Standing, Unit
@@ -52,6 +53,7 @@ class Entry(NamedTuple):
 
     at: Instant
     said: Began | Input
+    reading: Reading | None = None  # both clocks then, so that honest time goes on after a restart
 
 
 # Budgets beyond a day are no budgets; the deadline ends the drain long before.
@@ -115,7 +117,8 @@ def begin(began: Began, now: Instant) -> Step:
         mark_at=now + REPEAT_MS[0],
         held_at=None,
         answered_at=now,
-        probed_at=now,
+        probed_at=now - 1,
+        probes=0,
         looks=0,
         look_at=None,
         outcome=None,
@@ -142,12 +145,14 @@ def step(state: DrainState, said: Input, now: Instant) -> Step:
 def replay(entries: Iterable[Entry]) -> DrainState | None:
     """The state after a journal, or None for one that never began.
 
-    A drain that began after a former one's end takes its place. Actions are not repeated here: step with `Restarted`.
+    A drain that began after a former one's end takes its place; a beginning that opened nothing is passed over. Actions
+    are not repeated here: step with `Restarted`.
     """
     state: DrainState | None = None
-    for at, said in entries:
+    for at, said, _ in entries:
         if isinstance(said, Began):
-            state = begin(said, at).state
+            with suppress(Refused):
+                state = begin(said, at).state
         elif state is not None:
             state = step(state, said, at).state
     return state

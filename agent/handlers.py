@@ -42,6 +42,7 @@ from agent.state import (
     REFUSED_RETRY_MS,
     REPEAT_MS,
     RETRY_BOUNDS_MS,
+    SILENCE_MS,
     THROTTLED_RETRY_MS,
     Ignore,
     Mark,
@@ -131,6 +132,7 @@ def _accepted(draft: Draft, said: Accepted) -> None:
     place = _expected(draft, said)
     if place is None:
         return
+    draft.probes = 0
     draft.units[place] = replace(draft.units[place], in_flight=False)
     if not _leave(draft, place):
         draft.ignore(said, Ignore.NOT_EXPECTED)
@@ -173,10 +175,13 @@ def _ask_later(draft: Draft, place: int, said: Refused) -> None:
     """Queue the unit for another try, or end it locally where the next try would come too late."""
     one = draft.units[place]
     if said.refusal.is_no_answer:
-        wait, since = repeat_after(NO_ANSWER_RETRY_MS, one.asks), one.asked_since
+        wait, since = NO_ANSWER_RETRY_MS, one.asked_since
+        if since is None or draft.now + wait >= since + SILENCE_MS:
+            draft.end_locally([place], Signal.SCHEDULER_FAILING)
+            return
     else:
         wait, since = _wait_ms(one, said), None
-        if one.asks >= MAX_ASKS or draft.now + wait >= patience_ends(draft, one):
+        if one.asks >= MAX_ASKS or draft.now + wait >= patience_ends(draft.plan, draft.kill_at, one):
             draft.end_locally([place], Signal.WILL_OUTLAST)
             return
     draft.move(place, Signal.REFUSED_FOR_NOW)

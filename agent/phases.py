@@ -50,6 +50,7 @@ class Signal(Enum):
     # why the node ends the processes itself
     LOCAL_BY_CONTRACT = "local_by_contract"
     SCHEDULER_SILENT = "scheduler_silent"
+    SCHEDULER_FAILING = "scheduler_failing"
     WILL_OUTLAST = "will_outlast"
     TIME_SHORT = "time_short"
     COMMAND_FAILED = "command_failed"
@@ -89,7 +90,12 @@ ENDED: Final = frozenset({Phase.VERIFIED, Phase.OVERRUN, Phase.WITHDRAWN})
 PENDING: Final = frozenset({UnitPhase.QUEUED, UnitPhase.EVICTING, UnitPhase.REQUEUEING})
 ASKED: Final = frozenset({UnitPhase.EVICTING, UnitPhase.REQUEUEING})
 
-_FROM_THE_SCHEDULER: Final = (Signal.SCHEDULER_SILENT, Signal.WILL_OUTLAST, Signal.TIME_SHORT)
+_FROM_THE_SCHEDULER: Final = (
+    Signal.SCHEDULER_SILENT,
+    Signal.SCHEDULER_FAILING,
+    Signal.WILL_OUTLAST,
+    Signal.TIME_SHORT,
+)
 _AT_ONCE: Final = (Signal.LOCAL_BY_CONTRACT, Signal.ALREADY_TERMINATING, Signal.TOO_MANY_UNITS)
 _ALIVE: Final = tuple(phase for phase in UnitPhase if phase is not UnitPhase.GONE)
 

@@ -17,8 +17,10 @@ from agent.phases import ENDED, Phase, Signal, UnitPhase
 
 # How long the node waits for a scheduler before it helps itself (design); the request itself is never cut off.
 SILENCE_MS: Final = 800
-# Half of it: a probe sent then is answered in time by a scheduler that is only busy.
-PROBE_MS: Final = 400
+# The first probe goes out at half of it, so that a scheduler that is only busy answers in time; the later ones are
+# rarer, because eight hundred nodes probe the same scheduler. A probe is given the other half to be answered.
+PROBE_MS: Final = (400, 800, 1_600)
+PROBE_ANSWER_MS: Final = 400
 # What a local drain needs beside the unit's own grace: holding the supervisor and finding the processes.
 LOCAL_MARGIN_MS: Final = 1_000
 # After the kill the kernel needs moments, and a look at the node must fit before the verdict.
@@ -27,8 +29,8 @@ VERIFY_MARGIN_MS: Final = 2_000
 PUBLISH_MARGIN_MS: Final = 500
 # An eviction accepted this long ago has reached the kubelet; a younger one may be caught by a held supervisor.
 SETTLED_MS: Final = 2_000
-# A request that failed without an answer is made again at this pace until the silence rule or the time ends it.
-NO_ANSWER_RETRY_MS: Final = (200, 200, 400, 1_000, 2_000, 5_000)
+# A request that failed without an answer is made again at this pace, within the 800 ms.
+NO_ANSWER_RETRY_MS: Final = 200
 # Fairness refusals say when to come back; a second is what servers send, and what holds where they do not.
 THROTTLED_RETRY_MS: Final = 1_000
 # No refusal is believed for longer than this, nor asked again sooner than that.
@@ -132,6 +134,7 @@ class DrainState:
     held_at: Instant | None
     answered_at: Instant
     probed_at: Instant
+    probes: int
     looks: int
     look_at: Instant | None
     outcome: Outcome | None

@@ -18,11 +18,13 @@ from agent.state import (
     MAX_PUBLISHES,
     MAX_TAINTS,
     MAX_UNTAINTS,
+    PROBE_ANSWER_MS,
     PROBE_MS,
     REPEAT_MS,
     SILENCE_MS,
     DrainState,
     Mark,
+    Plan,
     UnitState,
     repeat_after,
 )
@@ -48,14 +50,13 @@ def advance(draft: Draft) -> None:
             draft.publish_at = None
 
 
-def patience_ends(state: DrainState | Draft, one: UnitState) -> Instant:
+def patience_ends(plan: Plan, kill: Instant, one: UnitState) -> Instant:
     """Until when a unit may wait for its scheduler or command: its own grace and a margin before the kill.
 
     The scheduler gets its 800 ms in any case, also where the grace is longer than the time.
     """
-    plan = state.plan
     grace = min(one.unit.grace_s * 1_000, plan.budget_ms)
-    return max(state.kill_at - grace - LOCAL_MARGIN_MS, plan.started_at + SILENCE_MS)
+    return max(kill - grace - LOCAL_MARGIN_MS, plan.started_at + SILENCE_MS)
 
 
 def _quiet_since(units: list[UnitState] | tuple[UnitState, ...], answered_at: Instant) -> Instant | None:
@@ -72,11 +73,21 @@ def _hear_silence(draft: Draft) -> None:
     quiet = _quiet_since(draft.units, draft.answered_at)
     if quiet is None:
         return
-    if draft.now >= quiet + SILENCE_MS:
+    if draft.now < _quiet_until(draft, quiet):
+        return
+    if draft.probed_at >= quiet:
         go_silent(draft)
-    elif draft.now >= quiet + PROBE_MS > draft.probed_at:
+    else:
         draft.probed_at = draft.now
+        draft.probes += 1
         draft.actions.append(Probe(draft.plan.node))
+
+
+def _quiet_until(state: DrainState | Draft, quiet: Instant) -> Instant:
+    """When a quiet scheduler is probed, or, once it was, when it counts as silent."""
+    if state.probed_at >= quiet:
+        return max(quiet + SILENCE_MS, state.probed_at + PROBE_ANSWER_MS)
+    return quiet + repeat_after(PROBE_MS, state.probes + 1)
 
 
 def go_silent(draft: Draft) -> bool:
@@ -88,9 +99,11 @@ def go_silent(draft: Draft) -> bool:
 
 def _hurry(draft: Draft) -> None:
     """End locally each unit that could otherwise not have its grace."""
-    now = draft.now
+    now, plan, kill = draft.now, draft.plan, draft.kill_at
     short = [
-        place for place, one in enumerate(draft.units) if one.phase in _HURRIES and now >= patience_ends(draft, one)
+        place
+        for place, one in enumerate(draft.units)
+        if one.phase in _HURRIES and now >= patience_ends(plan, kill, one)
     ]
     draft.end_locally(short, Signal.TIME_SHORT)
 
@@ -165,7 +178,7 @@ def next_deadline(state: DrainState) -> Instant | None:
             times.append(state.look_at)
         quiet = _quiet_since(state.units, state.answered_at)
         if quiet is not None:
-            times.append(quiet + (PROBE_MS if quiet + PROBE_MS > state.probed_at else SILENCE_MS))
+            times.append(_quiet_until(state, quiet))
         kill = state.kill_at
         for one in state.units:
             if one.phase is UnitPhase.GONE:
@@ -176,7 +189,7 @@ def next_deadline(state: DrainState) -> Instant | None:
                 continue
             times.append(kill)
             if one.phase in _HURRIES:
-                times.append(patience_ends(state, one))
+                times.append(patience_ends(state.plan, kill, one))
                 if one.phase is UnitPhase.QUEUED and one.retry_at > state.now:
                     times.append(one.retry_at)
     return min(times, default=None)
