@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from contracts.model import Contract
 from correlation_groups.spread import Shares
 from ledger.events import Paid
-from pools.eligibility import class_of, units_per_instance
+from pools.eligibility import class_of, eligible, units_per_instance
 from pools.model import Pool
 from pools.provider import Quota, Reclaim
 from reconciler.claims import Claim
@@ -72,6 +72,7 @@ class Partition:
     groups: Mapping[str, tuple[str, ...]]
     shares: Mapping[str, Shares]
     units: Mapping[tuple[str, str], int]
+    eligible_units: Mapping[tuple[str, str], int]
     pool_by_name: Mapping[str, Pool]
     contract_by_name: Mapping[str, Contract]
 
@@ -86,6 +87,8 @@ def partition(estate: Estate, region: str) -> Partition:
         if group.bounding and group.falls_with in kinds:
             for member in group.members:
                 groups[member].append(group.name)
+    units = {(c.name, p.name): units_per_instance(c, p) for c in contracts for p in pools}
+    margin = estate.region(region).verification_margin
     return Partition(
         estate=estate,
         region=region,
@@ -93,7 +96,13 @@ def partition(estate: Estate, region: str) -> Partition:
         pools=pools,
         groups={domain: tuple(sorted(names)) for domain, names in groups.items()},
         shares={c.name: shares_of(estate, region, c) for c in contracts},
-        units={(c.name, p.name): units_per_instance(c, p) for c in contracts for p in pools},
+        units=units,
+        eligible_units={
+            (c.name, p.name): units[c.name, p.name]
+            for c in contracts
+            for p in pools
+            if eligible(c, p, verification_margin_s=margin)
+        },
         pool_by_name={p.name: p for p in pools},
         contract_by_name={c.name: c for c in contracts},
     )
