@@ -81,8 +81,8 @@ def _duration_hint(text: str) -> str:
 # ---------------------------------------------------------------------------------------------------------------- sizes
 
 _SIZE_UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-_SIZE = re.compile(r"((?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,6})?)(B|KiB|MiB|GiB|TiB)", re.ASCII)
-_SIZE_NEAR = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ?([kmgt])i?b?", re.ASCII | re.IGNORECASE)
+_SIZE = re.compile(r"((?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,6})?)(B|KiB|MiB|GiB|TiB)", re.ASCII)
+_SIZE_NEAR = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?([kmgt])i?b?", re.ASCII | re.IGNORECASE)
 _SIZE_EXPECTED = "a size such as 512MiB or 1.4GiB"
 
 
@@ -246,7 +246,7 @@ def _money_hint(text: str) -> str:
     match = re.fullmatch(r"(-?[0-9]{1,15})(?:[.,]([0-9]{1,6}))?\s*([A-Za-z]{3})?", text, re.ASCII)
     if match is None:
         return ""
-    amount = match[1] + (f".{match[2]}" if match[2] else "")
+    amount = str(int(match[1])) + (f".{match[2]}" if match[2] else "")
     return f'did you mean "{amount} {match[3].upper()}"?' if match[3] else "the currency is missing"
 
 
