@@ -41,6 +41,61 @@ LAYOUT = {
     "EBT-141": "folders nest at most 8 deep, with at most 20000 files in all",
 }
 
+SCHEMA = {
+    "EBT-118": "a file holds the fields of its format only",
+    "EBT-119": "a field that has to be there is there",
+    "EBT-120": "a value is one that its field takes",
+    "EBT-122": "apiVersion is a format that this version reads",
+    "EBT-123": "kind is the kind of the file's folder",
+    "EBT-124": "a file holds fields",
+    "EBT-125": "the estate has its settings and its directory",
+    "EBT-126": "the fields stand at the root of the file",
+}
+
+ONE_FILE = {
+    "EBT-150": "the floor is at most the maximum",
+    "EBT-151": "the minimum is at least the floor",
+    "EBT-152": "the minimum is at most the maximum",
+    "EBT-153": "work that can never restart stands on the floor only",
+    "EBT-154": "a contract runs on exactly one scheduler",
+    "EBT-155": "a periodic checkpoint has an interval",
+    "EBT-156": "a drain by command has a command, and no other has one",
+    "EBT-157": "a checkpoint on notice has a size",
+    "EBT-158": "fallback is allowed with an authority and a limit only",
+    "EBT-159": "a deadline is a time of day or a duration, and work has one",
+    "EBT-160": "the approver beyond an authority is somebody else",
+    "EBT-161": "a gang is at most the maximum",
+    "EBT-162": "an approval expires after it was granted",
+    "EBT-163": "nobody approves what they ask for",
+    "EBT-164": "one pool may hold at most what a group may hold",
+    "EBT-165": "a pause names what it pauses, and the estate has no name",
+    "EBT-166": "an observed group has evidence",
+    "EBT-167": "an adoption names servers or a selector",
+}
+
+FEASIBILITY = {
+    "EBT-201": "the drain fits the notice of enough pools",
+    "EBT-202": "the bounds on pools and groups can be kept at every count",
+    "EBT-203": "the floors of a region fit its committed capacity",
+    "EBT-204": "owners, contacts, approvers and authorities are known, and limits are within authority",
+    "EBT-205": "a team is known and may use the tier",
+    "EBT-206": "every name that a file uses is declared",
+    "EBT-208": "a bounding kind of group has at least four groups in a region",
+    "EBT-209": "some pool holds a unit of the contract",
+    "EBT-210": "an instance fits a host of its aggregate",
+    "EBT-211": "work that restarts from a checkpoint takes one",
+    "EBT-212": "all money is in the estate's currency",
+    "EBT-213": "a waiver is needed (warning)",
+    "EBT-214": "a GPU family has an NCU factor",
+    "EBT-220": "the most that a workload under a waiver can lose at once (note)",
+}
+
+SCHEMA_CHECKER = {
+    "EBT-310": "the cue binary is there",
+    "EBT-311": "the schema checker ends in time and by itself",
+    "EBT-312": "the schema checker saw every file",
+}
+
 READING = {
     "EBT-301": "a file's content is in this partial clone",
     "EBT-302": "a file's content is in this repository",
@@ -58,4 +113,4 @@ def joined(*tables: dict[str, str]) -> dict[str, str]:
     return dict(sorted(rules.items()))
 
 
-RULES = joined(FORM, LAYOUT, READING)
+RULES = joined(FORM, SCHEMA, LAYOUT, ONE_FILE, FEASIBILITY, READING, SCHEMA_CHECKER)
