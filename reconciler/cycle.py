@@ -187,7 +187,7 @@ def _claims(
     part: Partition, memory: Memory, seen: Seen, scribe: Scribe
 ) -> tuple[dict[str, claims.Claim], dict[str, str], list[Event]]:
     """This cycle's claims, the event behind each, and an event for each claim that changed."""
-    claimed = claims.claims(part.contracts, seen.schedulers, memory.claims)
+    claimed = claims.claims(part.contracts, seen.schedulers, memory.claims, seen.now)
     told = dict(memory.claim_events)
     events = []
     for name, claim in claimed.items():

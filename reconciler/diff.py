@@ -80,13 +80,16 @@ def difference(inputs: Inputs) -> Difference:
         wanted[want.workload, want.pool].append(want)
     adds: list[Step] = []
     surplus: list[tuple[Instance, Cause]] = []
+    shrunk = _shrunk(by_slot, inputs.wanted)
     for slot in sorted(by_slot.keys() | wanted.keys()):
         have, wants = by_slot.get(slot, []), wanted.get(slot, [])
         count = sum(want.instances for want in wants)
-        for _ in range(count - len(have)):
-            adds.append(_acquire(inputs, _unfilled(wants, have, adds), owed[slot[0]], len(adds)))
+        if len(have) < count:
+            for want, instances in _unfilled(wants, have, count - len(have)):
+                for _ in range(instances):
+                    adds.append(_acquire(inputs, want, owed[slot[0]], len(adds)))
         if len(have) > count:
-            cause = Cause.REBALANCE if count else Cause.CLAIM_SHRANK
+            cause = Cause.CLAIM_SHRANK if slot[0] in shrunk else Cause.REBALANCE
             surplus += [(i, cause) for i in sorted(have, key=_dearest_last)[: len(have) - count]]
     adds.sort(key=lambda step: step.kind is not StepKind.REPLACE)
     releases = _releases(inputs, surplus)
@@ -94,14 +97,24 @@ def difference(inputs: Inputs) -> Difference:
     return Difference((*_cleanups(inputs), *inputs.extra, *adds, *releases), _still_owed(remaining, inputs))
 
 
-def _unfilled(wants: list[Wanted], have: list[Instance], adds: list[Step]) -> Wanted:
-    """The first kind of payment (floor before fallback) that is not yet filled in this slot."""
+def _shrunk(have: Mapping[tuple[str, str], list[Instance]], wanted: tuple[Wanted, ...]) -> frozenset[str]:
+    """Workloads that have more instances in all than they shall have: the rest of a surplus is a move."""
+    more: dict[str, int] = defaultdict(int)
+    for (workload, _), instances in have.items():
+        more[workload] += len(instances)
+    for want in wanted:
+        more[want.workload] -= want.instances
+    return frozenset(workload for workload, count in more.items() if count > 0)
+
+
+def _unfilled(wants: list[Wanted], have: list[Instance], missing: int) -> Iterable[tuple[Wanted, int]]:
+    """How many of the missing instances each kind of payment gets, floor before fallback."""
     for want in wants:
         standing = sum(1 for i in have if i.paid is want.paid)
-        coming = sum(1 for s in adds if (s.workload, s.pool, s.paid) == (want.workload, want.pool, want.paid))
-        if standing + coming < want.instances:
-            return want
-    return wants[-1]
+        taken = missing if want is wants[-1] else min(missing, max(0, want.instances - standing))
+        if taken:
+            yield want, taken
+            missing -= taken
 
 
 def _cleanups(inputs: Inputs) -> Iterable[Step]:

@@ -37,6 +37,9 @@ CYCLE_MS = 300_000
 POKE_MS = 5_000
 """A notice or loss is answered by a cycle this much later, so that a wave is answered once."""
 
+TIDY_MS = 60_000
+"""A drained server is deleted within a minute."""
+
 JOIN_MS = (15_000, 50_000)
 """From ACTIVE to a registered node: uniform; cloud-init and the join, measured on pre-baked images."""
 
@@ -167,8 +170,6 @@ class World:
             raise Gone(name)
         told = notice_of(name, reclaim="", kind=NoticeKind.RETURN, issued_at=self.now, ends_at=ends_at)
         self._begin_drain(name, told, cause_event, cause_event)
-        if not slots.runs:
-            self._poke(POKE_MS)
 
     def keep(self, name: str) -> None:
         """Nothing to take back: a return that began goes on."""
@@ -227,6 +228,8 @@ class World:
             self.run_result.refusals[key] = self.run_result.refusals.get(key, 0) + 1
         self.run_result.moments.append(self._sample(decision))
         self._cycle_at = (self.now // CYCLE_MS + 1) * CYCLE_MS
+        if self.reconciler.deferred:
+            self._poke(POKE_MS)
 
     def _flush(self) -> None:
         if self._pending:
@@ -256,7 +259,7 @@ class World:
             case HappeningKind.ENDED:
                 self._ended(happened)
             case HappeningKind.FAILED:
-                self._poke(POKE_MS)
+                self._poke(TIDY_MS)
             case _:
                 return
 
@@ -373,7 +376,7 @@ class World:
         self.work.stopped(
             drained.instance, drained.at, saved=drained.saved, cause=event.cause, caused_by=event.id
         )
-        self._poke(POKE_MS)
+        self._poke(TIDY_MS)
 
     def _ended(self, happened: Happening) -> None:
         name = happened.name
