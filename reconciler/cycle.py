@@ -18,7 +18,7 @@ from reconciler import arbiter, census, claims, diff, guard
 from reconciler.appraisal import Appraisal, Appraiser
 from reconciler.desired import Facts, Partition, closed_pools, problem, wanted
 from reconciler.drafts import Scribe
-from reconciler.fleet import READY, Fleet, Phase
+from reconciler.fleet import Fleet, Phase
 from reconciler.placement import place
 from reconciler.ports import SchedulerView
 from reconciler.problem import Placement
@@ -219,7 +219,7 @@ def _rule(
     running: dict[str, int] = defaultdict(int)
     on_fallback: dict[str, int] = defaultdict(int)
     for instance in fleet.instances.values():
-        if instance.phase in READY:
+        if instance.ready:
             running[instance.workload] += instance.units
             if instance.paid is Paid.FALLBACK:
                 on_fallback[instance.workload] += instance.units

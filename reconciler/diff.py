@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ledger.causes import Cause
 from ledger.events import Paid
 from reconciler.claims import Claim
-from reconciler.fleet import READY, STARTING, Debt, Fleet, Instance, Phase
+from reconciler.fleet import Debt, Fleet, Instance, Phase
 from reconciler.steps import Step, StepKind
 
 
@@ -171,7 +171,7 @@ def _acquire(inputs: Inputs, want: Wanted, owed: list[Debt], offset: int) -> Ste
 def _dearest_last(instance: Instance) -> tuple[int, int, int, int, str]:
     """Release order: fallback (the dearest to pay), not yet there, empty, then the one that has worked the shortest."""
     fallback = 0 if instance.paid is Paid.FALLBACK else 1
-    not_there = 0 if instance.phase in STARTING else 1
+    not_there = 0 if instance.starting else 1
     return fallback, not_there, instance.busy_units, -instance.joined_at, instance.name
 
 
@@ -179,13 +179,13 @@ def _releases(inputs: Inputs, surplus: list[tuple[Instance, Cause]]) -> list[Ste
     """Releases that leave each workload's ready units at or above its claim; the rest waits for a later cycle."""
     ready: dict[str, int] = defaultdict(int)
     for instance in inputs.fleet.instances.values():
-        if instance.phase in READY:
+        if instance.ready:
             ready[instance.workload] += instance.units
     steps = []
     for instance, cause in surplus:
         claim = inputs.claims.get(instance.workload)
         needed = claim.total if claim else 0
-        if instance.phase in READY and instance.busy_units:
+        if instance.ready and instance.busy_units:
             if ready[instance.workload] - instance.units < needed:
                 continue
             ready[instance.workload] -= instance.units

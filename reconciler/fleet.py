@@ -30,10 +30,6 @@ class Phase(enum.Enum):
     GONE = "gone"
 
 
-STARTING = frozenset({Phase.REQUESTED, Phase.BOOTING})
-READY = frozenset({Phase.JOINED, Phase.SERVING})
-
-
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One server of ours.
@@ -68,7 +64,18 @@ class Instance:
     @property
     def supply(self) -> bool:
         """Whether it counts as capacity for its workload: asked for, booting, joined or serving."""
-        return self.phase in STARTING or self.phase in READY
+        phase = self.phase  # identity, since hashing an enum member costs more than the rest of a cycle's pass
+        return phase is Phase.SERVING or phase is Phase.JOINED or phase is Phase.BOOTING or phase is Phase.REQUESTED
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is a node that may run units."""
+        return self.phase is Phase.SERVING or self.phase is Phase.JOINED
+
+    @property
+    def starting(self) -> bool:
+        """Whether it is asked for or boots."""
+        return self.phase is Phase.BOOTING or self.phase is Phase.REQUESTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from reconciler.appraisal import Appraiser
 from reconciler.cycle import Decision, Memory, Seen, decide
 from reconciler.desired import Partition
 from reconciler.drafts import Scribe
-from reconciler.fleet import STARTING, Instance, Phase
+from reconciler.fleet import Instance, Phase
 from reconciler.ports import Nodes, Recorder, Schedulers, SchedulerView, StopSwitch
 from reconciler.steps import Step, StepKind
 
@@ -182,10 +182,10 @@ class Reconciler:
         instance = self.memory.fleet.instances[step.instance]
         now = self.ports.clock()
         pool = self.part.pool_by_name[step.pool]
-        empty = instance.phase in STARTING or instance.busy_units == 0
+        empty = instance.starting or instance.busy_units == 0
         ends_at = now + (EMPTY_RETURN_MS if empty else pool.notice_window_s * 1000)
         asked = _about(self._scribe(), EventType.RELEASE_ASKED, step)
-        if instance.phase not in STARTING:
+        if not instance.starting:
             try:
                 self.ports.nodes.ask_return(step.instance, ends_at=ends_at, cause_event=asked.id)
             except (Transient, Gone, Refused):

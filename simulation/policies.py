@@ -60,13 +60,15 @@ class Policy:
     def sample(self, now: int, decision: Decision, work: Work) -> Moment:
         """One sample after a cycle, measured against the estate's own bounds whatever the policy obeyed."""
         part = self.judged
-        paid = {kind: 0 for kind in Paid}
+        floor = fallback = reclaimable = 0
         domains: dict[str, dict[str, int]] = {}
         quanta: dict[str, dict[str, int]] = {}
         for instance in decision.memory.fleet.instances.values():
-            if instance.phase in (Phase.GONE, Phase.FAILED):
+            if instance.phase is Phase.GONE or instance.phase is Phase.FAILED:
                 continue
-            paid[instance.paid] += 1
+            floor += instance.paid is Paid.FLOOR
+            fallback += instance.paid is Paid.FALLBACK
+            reclaimable += instance.paid is Paid.RECLAIMABLE
             pool = part.pool_by_name.get(instance.pool)
             if pool is None or pool.committed or instance.released:
                 continue
@@ -78,9 +80,9 @@ class Policy:
         worst = _worst(part, domains, quanta, decision)
         return Moment(
             at=now,
-            reclaimable=paid[Paid.RECLAIMABLE],
-            floor=paid[Paid.FLOOR],
-            fallback=paid[Paid.FALLBACK],
+            reclaimable=reclaimable,
+            floor=floor,
+            fallback=fallback,
             wanted_units=sum(w.target for w in work.workloads.values()),
             running_units=sum(w.running for w in work.workloads.values()),
             worst_domain_permille=worst[0],

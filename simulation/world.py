@@ -131,6 +131,7 @@ class World:
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
         self._cycle_at = setting.start + CYCLE_MS // 5
+        self._sample_at = setting.start
         self._joined_at: dict[str, int] = {}
         self.lost = 0
         self.cloud.schedule(setting.waves)
@@ -226,7 +227,9 @@ class World:
         for refusal in decision.refused:
             key = refusal.cause.value
             self.run_result.refusals[key] = self.run_result.refusals.get(key, 0) + 1
-        self.run_result.moments.append(self._sample(decision))
+        if self.now >= self._sample_at:
+            self._sample_at = (self.now // CYCLE_MS + 1) * CYCLE_MS
+            self.run_result.moments.append(self.policy.sample(self.now, decision, self.work))
         self._cycle_at = (self.now // CYCLE_MS + 1) * CYCLE_MS
         if self.reconciler.deferred:
             self._poke(POKE_MS)
@@ -398,11 +401,6 @@ class World:
             )
         self.nodes.lost(name)
         self.work.ended(name, happened.at)
-
-    # -- samples ------------------------------------------------------------------------------------------------------
-
-    def _sample(self, decision: Decision) -> Moment:
-        return self.policy.sample(self.now, decision, self.work)
 
     def _tell(self, told: Progress, end: int) -> None:
         told.now = self.now
