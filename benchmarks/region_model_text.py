@@ -25,6 +25,8 @@ _HEAD: Final = f"""\
 _COMMENTS: Final = {
     "no_notice_share": "Assumed, not fitted: no public source records notices.",
     "episodes": "Runs of waves of one aggregate less than two hours apart. Hours are UTC, weeks open on Monday.",
+    "ordinary": "Episodes of fewer than twenty waves: how many, how far apart, how large, how long.",
+    "storms": "Episodes of twenty waves and more; the record holds fourteen, so this part is the least certain.",
     "waves": "Losses of one aggregate within 180 s. Joins are counted beyond what the record shifted by weeks shows.",
     "lengths": "Seconds away, for absences that the record sees to end.",
     "singles": "Losses that no other loss of the aggregate is within 180 s of.",

@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 
 from contracts.errors import Refused
-from simulation.region_parameters import DAYS_A_WEEK, HOURS_A_DAY, RegionParameters, Table, Waves
+from simulation.region_parameters import DAYS_A_WEEK, HOURS_A_DAY, RegionParameters, Table, Train
 from simulation.trace import KINDS, NEVER, Columns, Floats, Ints, OutageKind, Trace, TraceNode, build
 from simulation.trace_measures import HOUR_MS, WAVE_MS, cut
 
@@ -63,11 +63,12 @@ class HallShape:
 
 @dataclass(frozen=True, slots=True)
 class _Wave:
-    """A wave before it meets the nodes: `level` is its share's place on the normal scale, `last` closes its episode."""
+    """A wave before it meets the nodes: its episode's kind, its share beyond two nodes, whether it is the last one."""
 
     at: int
     aggregate: int
-    level: float
+    train: Train
+    share: float
     last: bool
 
 
@@ -191,14 +192,16 @@ def _memory(rng: np.random.Generator, sigma: float, half_life_days: float, days:
 
 
 def _episode(parameters: RegionParameters, rng: np.random.Generator, at: int, aggregate: int) -> list[_Wave]:
-    count = max(1, round(float(parameters.episodes.waves.at(rng.random()))))
-    gaps = 1000 * parameters.episodes.gap_s.at(rng.random(count - 1))
+    train = parameters.storms if rng.random() < parameters.episodes.storm_share else parameters.ordinary
+    count = max(1, round(float(train.waves.at(rng.random()))))
+    gaps = 1000 * train.gap_s.at(rng.random(count - 1))
     times = at + np.concatenate((np.zeros(1), np.cumsum(gaps))).astype(np.int64)
-    memory = parameters.waves.share_memory
-    levels = math.sqrt(memory) * rng.standard_normal() + math.sqrt(1 - memory) * rng.standard_normal(count)
+    memory = train.share_memory
+    scores = math.sqrt(memory) * rng.standard_normal() + math.sqrt(1 - memory) * rng.standard_normal(count)
+    shares = train.share_beyond_two.at(np.array([_NORMAL.cdf(float(score)) for score in scores]))
     return [
-        _Wave(int(time), aggregate, float(level), number == count - 1)
-        for number, (time, level) in enumerate(zip(times, levels, strict=True))
+        _Wave(int(time), aggregate, train, float(share), number == count - 1)
+        for number, (time, share) in enumerate(zip(times, shares, strict=True))
     ]
 
 
@@ -250,14 +253,17 @@ class _Losses:
 
     def _wave(self, wave: _Wave) -> None:
         chosen = self._p.waves
-        share = float(chosen.share_of_aggregate.at(_NORMAL.cdf(wave.level)))
-        shares = [(wave.aggregate, share)]
-        if share >= chosen.join_least_share:
-            shares.extend(self._joining(wave.aggregate))
-        table = self._p.lengths.last_s if wave.last else self._p.lengths.inside_s
-        common = self._lengths(table, 1)[0]
-        for aggregate, share in shares:
-            nodes = self._pick(wave.at, aggregate, share)
+        table = self._p.lengths.last_s if wave.last else wave.train.inside_s
+        common = int(self._lengths(table, 1)[0])
+        ready = self._ready(wave.at, wave.aggregate)
+        count = 2 + round(wave.share * max(len(ready) - 2, 0))
+        falls = [(ready, count)]
+        if count >= chosen.join_least_share * len(ready):
+            for other, share in self._joining(wave.aggregate):
+                near = self._ready(wave.at, other)
+                falls.append((near, round(share * len(near))))
+        for up, most in falls:
+            nodes = self._pick(up, min(most, len(up)))
             if not len(nodes):
                 continue
             lengths = self._lengths(table, len(nodes))
@@ -283,18 +289,21 @@ class _Losses:
                 found.append((other, float(chosen.joined_share.at(self._rng.random()))))
         return found
 
-    def _pick(self, at: int, aggregate: int, share: float) -> Ints:
-        """Nodes of an aggregate that are up and fall: at least two, as long as there are two."""
+    def _ready(self, at: int, aggregate: int) -> Ints:
         nodes = self._region.nodes_of(aggregate)
-        ready = np.flatnonzero(self._away_until[nodes] <= at) + nodes.start
-        count = min(len(ready), max(2, round(share * len(ready))))
+        ready: Ints = np.flatnonzero(self._away_until[nodes] <= at).astype(np.int64) + nodes.start
+        return ready
+
+    def _pick(self, ready: Ints, count: int) -> Ints:
+        """`count` of the nodes that are up: neighbours, or scattered ones."""
         if self._rng.random() < self._p.waves.block_share:
             first = int(self._rng.integers(0, max(len(ready), 1)))
             block: Ints = ready[(first + np.arange(count)) % max(len(ready), 1)]
             return block
         # Weighted choice without replacement: the smallest of exponential keys (Efraimidis and Spirakis, 2006).
         keys = self._rng.exponential(size=len(ready)) / self._pull[ready]
-        return np.sort(ready[np.argsort(keys)[:count]])
+        scattered: Ints = ready[np.sort(np.argsort(keys)[:count])]
+        return scattered
 
     def _lengths(self, table: Table, count: int) -> Ints:
         lengths = np.maximum(1000 * table.at(self._rng.random(count)), LEAST_OUTAGE_MS)

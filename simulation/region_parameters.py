@@ -59,36 +59,48 @@ class Table(_Declared):
 
 
 class Episodes(_Declared):
-    """Runs of waves in one aggregate: when they start and how many waves they hold.
+    """When runs of waves start in one aggregate.
 
     The rate of an aggregate is `per_100_nodes_a_day` for each hundred of its nodes, times a constant of its own,
     lognormal with mean 1 and `spread_sigma`, times a daily factor, lognormal with mean 1 and `memory_sigma`, whose
     logarithm loses half of its correlation in `memory_half_life_days`, times the weights of the hour and the weekday.
+    A `storm_share` of episodes are storms: long trains of waves, rare, and a tenth of all losses.
     """
 
     per_100_nodes_a_day: Positive
     spread_sigma: NotNegative
     memory_sigma: NotNegative
     memory_half_life_days: Positive
+    storm_share: Share
     hour_weights_utc: tuple[NotNegative, ...] = Field(strict=False, min_length=HOURS_A_DAY, max_length=HOURS_A_DAY)
     weekday_weights: tuple[NotNegative, ...] = Field(strict=False, min_length=DAYS_A_WEEK, max_length=DAYS_A_WEEK)
+
+
+class Train(_Declared):
+    """The waves of an episode of one kind: how many, how many seconds apart, how large, and for how long.
+
+    A wave takes two of the aggregate's nodes that are up, and `share_beyond_two` of the others; `share_memory`
+    correlates the waves of one episode (on the normal scale). Nodes of a wave that another one follows stay away
+    `inside_s` seconds.
+    """
+
     waves: Table
     gap_s: Table
+    share_beyond_two: Table
+    share_memory: Share
+    inside_s: Table
 
 
 class Waves(_Declared):
-    """Losses of one aggregate within three minutes.
+    """Which nodes of an aggregate fall together within three minutes, and what falls with them.
 
-    `share_of_aggregate` is of its nodes that are up; `share_memory` correlates the waves of one episode (on the normal
-    scale); a `block_share` of waves takes neighbours in name order, the others scattered nodes; `pool_sigma` is how
-    unlike the pools of an aggregate are (lognormal). A loss falls on the first second with `first_second_share`, else
-    later by `spread_s`. From a wave of `join_least_share` on, each other aggregate of the hall falls too with
-    `hall_join_share`; with `region_join_share` for each other hall the whole hall and another one fall, and each further
-    hall then with `region_more_share`. What falls with a wave loses `joined_share`.
+    A `block_share` of waves takes neighbours in name order, the others scattered nodes; `pool_sigma` is how unlike the
+    pools of an aggregate are (lognormal). A loss falls on the first second with `first_second_share`, else later by
+    `spread_s`. From a wave of `join_least_share` on, each other aggregate of the hall falls too with `hall_join_share`;
+    with `region_join_share` for each other hall the whole hall and another one fall, and each further hall then with
+    `region_more_share`. What falls with a wave loses `joined_share` of its nodes that are up.
     """
 
-    share_of_aggregate: Table
-    share_memory: Share
     block_share: Share
     pool_sigma: NotNegative
     first_second_share: Share
@@ -101,14 +113,11 @@ class Waves(_Declared):
 
 
 class Lengths(_Declared):
-    """How long nodes stay away, in seconds.
+    """How long nodes stay away, in seconds, after an episode's last wave (`last_s`) and a loss on its own (`single_s`).
 
-    After a wave that another one of its episode follows (`inside_s`), after an episode's last wave (`last_s`) and after
-    a loss on its own (`single_s`). A `common_share` of a wave's nodes returns together, the others each by their own
-    draw from the same table.
+    A `common_share` of a wave's nodes returns together, the others each by their own draw from the same table.
     """
 
-    inside_s: Table
     last_s: Table
     single_s: Table
     common_share: Share
@@ -128,6 +137,8 @@ class RegionParameters(_Declared):
     source: str
     no_notice_share: Share
     episodes: Episodes
+    ordinary: Train
+    storms: Train
     waves: Waves
     lengths: Lengths
     singles: Singles
