@@ -9,6 +9,7 @@ they are a few in a thousand.
 from __future__ import annotations
 
 import itertools
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -254,7 +255,9 @@ def main() -> int:
     trace = failure_trace()
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("simulation") / "data" / PACKAGED
     target.write_text(render(fit(trace, source="fitted to the cluster failure trace g5k06.")), encoding="utf-8")
-    print(f"{target}: fitted to {len(trace.outages)} losses of {len(trace.nodes)} nodes")
+    figures = {"bench": "fit-region-model", "losses": len(trace.outages), "nodes": len(trace.nodes), "runs": 1}
+    print(f"{target} is written")
+    print(json.dumps(figures))
     return 0
 
 

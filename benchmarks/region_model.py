@@ -10,7 +10,7 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from statistics import median
 from typing import Final
@@ -27,6 +27,7 @@ SEEDS: Final = (1, 2, 3, 4, 5)
 LEVELS: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 LAGS: Final = (1, 6, 24, 168)
 FALLEN: Final = 0.2
+MEMORY_DAYS: Final = 30
 LEAST_UP: Final = 200
 """The worst window counts from here on: in its first weeks the record holds a few dozen nodes, and all may fall."""
 
@@ -59,7 +60,8 @@ def lengths_h(trace: Trace) -> Floats:
 def pool_rates(trace: Trace) -> Floats:
     """Losses per node-hour at risk, a pool."""
     edges = (trace.starts_at, trace.ends_at)
-    return losses(trace, edges)[0] / np.maximum(exposure_hours(trace, edges)[0], 1)
+    rates: Floats = losses(trace, edges)[0] / np.maximum(exposure_hours(trace, edges)[0], 1)
+    return rates
 
 
 def pool_month_rates(trace: Trace) -> Floats:
@@ -92,6 +94,8 @@ def scalars(trace: Trace) -> dict[str, float]:
         "next_hour_repeats": float((lost[1:] > 0)[lost[:-1] > 0].mean()),
     }
     found.update({f"autocorrelation_{lag}h": _autocorrelation(lost, lag) for lag in LAGS})
+    found["next_day_rank"] = _next_day_rank(trace)
+    found["calm_fifth_rate"] = _calm_fifth(trace)
     found["worst_window_share"] = max(wave.share for wave in waves(trace, Grouping.REGION) if wave.up >= LEAST_UP)
     found["windows_two_halls_fall_a_year"] = _two_halls(trace) * 365 * DAY_MS / (trace.ends_at - trace.starts_at)
     return found
@@ -118,6 +122,52 @@ def _autocorrelation(lost: np.ndarray, lag: int) -> float:
     spread = (centred**2).mean(axis=0)
     seen = spread > 0
     return float(((centred[:-lag] * centred[lag:]).mean(axis=0)[seen] / spread[seen]).mean())
+
+
+def _past_and_next(trace: Trace) -> Iterator[tuple[Floats, Floats, Floats]]:
+    """For each day after the first 30: pools' rates over the past 30 days, and their losses and hours of the day."""
+    edges = np.arange(trace.starts_at, trace.ends_at, DAY_MS)
+    lost, hours = losses(trace, edges).astype(np.float64), exposure_hours(trace, edges)
+    for day in range(MEMORY_DAYS, len(hours)):
+        past = hours[day - MEMORY_DAYS : day].sum(axis=0)
+        seen = (past >= 24 * MEMORY_DAYS) & (hours[day] >= 24)
+        if seen.sum() >= 10:
+            rates = lost[day - MEMORY_DAYS : day].sum(axis=0)[seen] / past[seen]
+            yield rates, lost[day][seen], hours[day][seen]
+
+
+def _next_day_rank(trace: Trace) -> float:
+    """Mean rank correlation (Spearman, 1904) between pools' rates of the past 30 days and of the next day."""
+    found = [_rank_correlation(past, lost / hours) for past, lost, hours in _past_and_next(trace)]
+    return float(np.mean(found))
+
+
+def _calm_fifth(trace: Trace) -> float:
+    """Rate of loss of the fifth of pools that was calmest over the past 30 days, over that of all pools.
+
+    How much a planner that ranks by the past gains; 1 is nothing.
+    """
+    calm = np.zeros(2)
+    every = np.zeros(2)
+    for past, lost, hours in _past_and_next(trace):
+        chosen = np.argsort(past, kind="stable")[: len(past) // 5]
+        calm += (lost[chosen].sum(), hours[chosen].sum())
+        every += (lost.sum(), hours.sum())
+    return float((calm[0] / calm[1]) / (every[0] / every[1]))
+
+
+def _rank_correlation(a: Floats, b: Floats) -> float:
+    if a.std() == 0 or b.std() == 0:
+        return 0.0
+    return float(np.corrcoef(_ranks(a), _ranks(b))[0, 1])
+
+
+def _ranks(values: Floats) -> Floats:
+    """Ranks with ties at their mean."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    middle: Floats = (ends - (counts - 1) / 2)[place]
+    return middle
 
 
 def _two_halls(trace: Trace) -> int:
