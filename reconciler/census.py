@@ -104,6 +104,8 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         after = _as_node(census, after, sight, scribe)
         if after.phase is Phase.GONE and not before.released and before.phase is not Phase.FAILED:
             debts.setdefault(name, Debt(after.workload, name, after.cause, after.cause_event))
+        if after.moving_to and after.moving_to not in rows:
+            after = replace(after, moving_to="")  # whoever was to take over is not there: it stays
         if after is not before:
             instances[name] = after
     census.fleet = replace(fleet, instances=instances, debts=tuple(debts.values()), quarantined=frozenset(quarantined))

@@ -127,6 +127,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
             naming=diff.Naming(part.region, memory.epoch, counted.fleet.sequence),
             now=seen.now,
             drained={name: view.drained for name, view in seen.schedulers.nodes.items() if view.drained},
+            moves=placement.moves,
         )
     )
     listed_at = seen.listing.as_of if seen.listing else memory.listed_at
@@ -135,7 +136,9 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         eyes=guard.Eyes(
             now=seen.now,
             listed_at=listed_at,
-            complete_projects=frozenset(p.name for p in seen.listing.parts if p.complete) if seen.listing else frozenset(),
+            complete_projects=frozenset(p.name for p in seen.listing.parts if p.complete)
+            if seen.listing
+            else frozenset(),
             owned_projects=frozenset(region.projects),
             verified=seen.verified,
             stopped=seen.stopped,
@@ -150,7 +153,9 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         fleet=counted.fleet,
         limits=region.guard,
         state=memory.guard,
-        ground=guard.Ground({p.name: p.domain for p in part.pools}, {p.name: part.groups.get(p.domain, ()) for p in part.pools}),
+        ground=guard.Ground(
+            {p.name: p.domain for p in part.pools}, {p.name: part.groups.get(p.domain, ()) for p in part.pools}
+        ),
         spreads=_spreads(part, counted.fleet, claimed),
     )
     after = replace(

@@ -149,9 +149,7 @@ def problem(part: Partition, facts: Facts) -> Problem:
         pools=tuple(_pool_supply(facts, pool, part, closed) for pool in part.pools),
         teams=tuple(Team(t.name, t.weight, t.ncu_limit * 1000) for t in part.estate.settings.teams),
         needs=tuple(_need(part, facts, contract) for contract in part.contracts),
-        held=tuple(
-            Held(workload, pool, *tally) for (workload, pool), tally in sorted(count.slots.items())
-        ),
+        held=tuple(Held(workload, pool, *tally) for (workload, pool), tally in sorted(count.slots.items())),
         horizon_h=max(1, movement.horizon // 3600),
         max_moves=max(1, count.supply * movement.per_cycle_share // 100),
         tie_break=facts.now // 86_400_000,
@@ -185,7 +183,7 @@ def _count(part: Partition, facts: Facts) -> _Count:
         tally[0] += 1
         tally[1] = max(tally[1], instance.units)
         uncovered = instance.ready and not instance.covered and instance.workload in part.strict
-        if not instance.supply or uncovered:
+        if not instance.supply or uncovered or instance.moving_to:
             tally[4] += 1
             continue
         count.supply += 1
@@ -211,9 +209,7 @@ def _domains(part: Partition, facts: Facts, count: _Count) -> tuple[DomainSupply
         result.append(
             DomainSupply(
                 domain,
-                Resources(
-                    room.vcpu + held[0], room.memory_mib + held[1], room.gpu + held[2], room.disk_gib + held[3]
-                ),
+                Resources(room.vcpu + held[0], room.memory_mib + held[1], room.gpu + held[2], room.disk_gib + held[3]),
             )
         )
     return tuple(result)

@@ -37,7 +37,8 @@ class Instance:
     `name` is our key and exists before the server; `server` is the provider's id, empty until it answered. `pool` is
     empty when the provider does not say where the server is. `ends_at` is when a notice or a release takes it, `cause`
     and `cause_event` say why it is in its present phase. `missing_since` is set while a complete listing does not show
-    it and nothing explains that.
+    it and nothing explains that. `moving_to` is the instance that takes over its work: once that one is there, this one
+    is released.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Instance:
     cause: Cause = Cause.CLAIM_GREW
     cause_event: str = ""
     missing_since: int = 0
+    moving_to: str = ""
 
     @property
     def supply(self) -> bool:

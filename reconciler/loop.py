@@ -99,7 +99,9 @@ class Reconciler:
         events = []
         for step in steps:
             if step.kind in (StepKind.ACQUIRE, StepKind.REPLACE):
-                events.append(_about(scribe, EventType.INSTANCE_REQUESTED, step, units=step.units, paid=step.paid.value))
+                events.append(
+                    _about(scribe, EventType.INSTANCE_REQUESTED, step, units=step.units, paid=step.paid.value)
+                )
             elif step.kind is StepKind.RELEASE:
                 events.append(_about(scribe, EventType.RELEASE_ASKED, step))
         return events
@@ -144,7 +146,9 @@ class Reconciler:
         return Mark(estate, self.part.region, step.instance, epoch, step.workload, step.units, step.paid.value)
 
     def _create(self, step: Step) -> Event | None:
-        request = CreateRequest(step.pool, step.project, self._mark(step, self.memory.epoch), self.ports.user_data(step))
+        request = CreateRequest(
+            step.pool, step.project, self._mark(step, self.memory.epoch), self.ports.user_data(step)
+        )
         try:
             server = self.ports.provider.create(request)
         except QuotaExhausted as error:
@@ -172,6 +176,9 @@ class Reconciler:
                 cause_event=step.cause_event,
             )
         )
+        source = self.memory.fleet.instances.get(step.takes_over)
+        if source is not None:
+            self._keep(replace(source, moving_to=step.instance))
         return None
 
     def _failed(self, step: Step, cause: Cause, error: Exception) -> Event:

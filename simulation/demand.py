@@ -1,7 +1,7 @@
 """How much work the simulated region's workloads have over a day, from one seed.
 
 A level between 0 and 1 of the interruptible part of each contract: a mean and a daily swing by kind of work, and a
-slowly wandering deviation (a first-order autoregression), changed every half hour at a minute of the workload's own.
+slowly wandering deviation (a first-order autoregression), changed every hour at a minute of the workload's own.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 from contracts.model import Contract, Tier
 
-STEP_MS = 1_800_000
+STEP_MS = 3_600_000
 HOUR_MS = 3_600_000
-PERSISTENCE = 0.85
-"""Share of the deviation that is left half an hour later."""
+PERSISTENCE = 0.8
+"""Share of the deviation that is left an hour later."""
 
-DEVIATION = 0.05
-"""Standard deviation of each half hour's news, as a share of the interruptible maximum."""
+DEVIATION = 0.03
+"""Standard deviation of each hour's news, as a share of the interruptible maximum."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,9 +170,7 @@ class SimulatedNodes:
             self._count += 1
             heapq.heappush(self._due, (min(times), self._count, instance))
 
-    def _carry_out(
-        self, instance: str, running: _Running, actions: tuple[ordered.Action, ...], now: int
-    ) -> None:
+    def _carry_out(self, instance: str, running: _Running, actions: tuple[ordered.Action, ...], now: int) -> None:
         """Answer what the machine ordered, later."""
         for action in actions:
             match action:

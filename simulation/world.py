@@ -37,9 +37,6 @@ CYCLE_MS = 300_000
 POKE_MS = 5_000
 """A notice or loss is answered by a cycle this much later, so that a wave is answered once."""
 
-TIDY_MS = 60_000
-"""A drained server is deleted within a minute."""
-
 JOIN_MS = (15_000, 50_000)
 """From ACTIVE to a registered node: uniform; cloud-init and the join, measured on pre-baked images."""
 
@@ -51,7 +48,7 @@ DAY_MS = 86_400_000
 
 @dataclass(frozen=True)
 class Setting:
-    """One run: where, when, how long, with which disturbances."""
+    """One run: where, when, how long, with which disturbances. What happens before `counts_from` is warm-up."""
 
     estate: Estate
     region: str
@@ -60,6 +57,7 @@ class Setting:
     seed: int
     cloud: CloudParameters
     waves: Sequence[Wave] = ()
+    counts_from: int = 0
 
 
 @dataclass
@@ -261,8 +259,6 @@ class World:
                 self._withdrawn(happened.notice)
             case HappeningKind.ENDED:
                 self._ended(happened)
-            case HappeningKind.FAILED:
-                self._poke(TIDY_MS)
             case _:
                 return
 
@@ -364,7 +360,11 @@ class World:
         event = self._scribe(drained.at).event(
             EventType.DRAIN_ENDED,
             subject,
-            Cause.DRAINED if verified else Cause.NOTICE_WITHDRAWN if drained.outcome == "withdrawn" else Cause.BUDGET_EXCEEDED,
+            Cause.DRAINED
+            if verified
+            else Cause.NOTICE_WITHDRAWN
+            if drained.outcome == "withdrawn"
+            else Cause.BUDGET_EXCEEDED,
             caused_by=event_id(EventType.DRAIN_STARTED, self.setting.region, subject),
             workload=slots.workload,
             pool=slots.pool,
@@ -376,10 +376,7 @@ class World:
             self.work.undrain(drained.instance, drained.at)
             return
         self._drained[drained.instance] = drained.outcome
-        self.work.stopped(
-            drained.instance, drained.at, saved=drained.saved, cause=event.cause, caused_by=event.id
-        )
-        self._poke(TIDY_MS)
+        self.work.stopped(drained.instance, drained.at, saved=drained.saved, cause=event.cause, caused_by=event.id)
 
     def _ended(self, happened: Happening) -> None:
         name = happened.name
