@@ -186,7 +186,9 @@ class Draft:
         young = [
             place
             for place, one in enumerate(self.units)
-            if one.phase is UnitPhase.LEAVING and self.now - one.since < SETTLED_MS
+            if one.phase is UnitPhase.LEAVING
+            and one.unit.standing is not Standing.TERMINATING
+            and self.now - one.since < SETTLED_MS
         ]
         self.end_locally(young, Signal.SUPERVISOR_HELD)
 

@@ -192,7 +192,8 @@ def _wait_ms(one: UnitState, said: Refused) -> int:
     """How long the scheduler wants to be left alone, as it said or as its kind of refusal means."""
     least, most = RETRY_BOUNDS_MS
     if said.retry_after_s is not None:
-        return round(min(max(said.retry_after_s * 1_000, least), most))
+        # The least stands first, so that what is no number at all counts as soon.
+        return round(min(max(least, said.retry_after_s * 1_000), most))
     return THROTTLED_RETRY_MS if said.refusal is Refusal.THROTTLED else repeat_after(REFUSED_RETRY_MS, one.asks)
 
 
