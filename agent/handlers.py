@@ -222,15 +222,20 @@ def _command_ended(draft: Draft, said: CommandEnded) -> None:
 
 
 def _exited(draft: Draft, said: Exited) -> None:
-    """The unit is gone."""
+    """The unit is gone; one that had been started again after the verdict may come and go once more."""
+    if draft.phase in ENDED and draft.notices.standing:
+        place: int | None = draft.find(said.unit)
+        if place is not None and place >= 0 and draft.units[place].phase is UnitPhase.KILLED:
+            draft.move(place, Signal.EXITED)
+            return
     place = _expected(draft, said)
     if place is not None and not draft.move(place, Signal.EXITED):
         draft.ignore(said, Ignore.NOT_EXPECTED)
 
 
 def _seen_running(draft: Draft, said: SeenRunning) -> None:
-    """Something started the unit again: it is killed, also after a verdict, until the node ends."""
-    if draft.phase is Phase.WITHDRAWN:
+    """Something started the unit again: it is killed, also after a verdict, until the node ends or is given back."""
+    if not draft.notices.standing:
         draft.ignore(said, Ignore.DRAIN_OVER)
     elif not _end_again(draft, said.unit):
         draft.ignore(said, Ignore.NOT_EXPECTED)

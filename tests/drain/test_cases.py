@@ -223,6 +223,19 @@ def test_what_is_started_again_is_killed_even_after_the_verdict() -> None:
     assert len(set(run.world.outcomes)) == 1
 
 
+def test_a_node_given_back_after_its_verdict_is_left_alone() -> None:
+    run = play(began(POD), World(), ((20_000, WITHDRAWAL), (30_000, SeenRunning("web-0"))))
+    assert not run.world.held
+    assert not run.world.tainted
+    assert run.world.running == {"web-0"}
+
+
+def test_what_comes_back_twice_is_killed_twice() -> None:
+    run = play(began(POD), World(), ((30_000, SeenRunning("web-0")), (40_000, SeenRunning("web-0"))))
+    assert [action for one in run.steps for action in one.actions].count(Kill("web-0")) == 2
+    assert not run.world.running
+
+
 def test_a_stranger_among_the_processes_is_killed_and_named() -> None:
     state = begin(began(), 0).state
     state, actions = step(state, Looked(("sidecar",)), 10)
