@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from contracts.errors import Refused
 from ledger.events import EventType, Paid, Use
@@ -36,6 +38,19 @@ class Period:
         """Refuse a period without time in it."""
         if not self.from_ms < self.to_ms:
             raise Refused(f"a period ends after it begins, not from {self.from_ms} to {self.to_ms}")
+
+
+def local_day(day: date, zone: str, *, known_by: int = ALL_THAT_IS_KNOWN) -> Period:
+    """One calendar day of an IANA zone: 23, 24 or 25 hours, between two midnights that UTC tells apart.
+
+    Raises `Refused` for a zone that the machine does not know.
+    """
+    try:
+        place = ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise Refused(f"{zone!r} is not an IANA time zone that this machine knows") from None
+    begin, end = (datetime.combine(d, time(), tzinfo=place) for d in (day, day + timedelta(days=1)))
+    return Period(int(begin.timestamp()) * 1000, int(end.timestamp()) * 1000, known_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +138,13 @@ class NetSaving:
         if not self.paid_ns:
             return None
         return divided((self.redone_ns + self.restarting_ns + self.draining_ns) * 1_000_000, self.paid_ns)
+
+    @property
+    def unit_hour_paid(self) -> int | None:
+        """What one useful unit-hour cost, in ticks, rounded to a tick; None without useful hours."""
+        if self.useful_unit_ms <= 0:
+            return None
+        return divided(self.paid * MS_PER_HOUR, self.useful_unit_ms)
 
     def behind(self, term: str) -> Behind:
         """The events behind one of this row's numbers; the terms are the names in `TERMS`."""
