@@ -10,6 +10,7 @@ import enum
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from contracts.errors import Refused
 from ledger.causes import Cause
@@ -159,24 +160,33 @@ class Event:
 
     def __post_init__(self) -> None:
         """Refuse an event that lacks what its type promises, or holds a number that no sum could use exactly."""
-        missing = sorted(REQUIRED[self.type] - self.data.keys())
-        missing += [name for name in SUBJECTS.get(self.type, ()) if not getattr(self, name)]
-        if not self.id:
-            missing.append("id")
-        if missing:
-            raise Refused(f"event {self.id!r} of type {self.type.value} lacks {', '.join(missing)}")
+        if not (self.id and self.data.keys() >= REQUIRED[self.type]):
+            self._refuse_lacks()
+        for name in SUBJECTS.get(self.type, ()):
+            if not getattr(self, name):
+                self._refuse_lacks()
         for name, value in self.data.items():
-            if (name in WHOLE and not _whole(value)) or (name in MONEY and not _money(name, value)):
+            if name in WHOLE:
+                # bool is an int to Python, not to a reader of JSON
+                fits = type(value) is int and 0 <= value <= _LARGEST
+            else:
+                fits = name not in MONEY or _money(name, value)
+            if not fits:
                 raise Refused(f"event {self.id!r} of type {self.type.value}: {name} cannot be {value!r}")
         if self.type is EventType.USAGE:
             self._check_usage()
 
+    def _refuse_lacks(self) -> NoReturn:
+        missing = sorted(REQUIRED[self.type] - self.data.keys())
+        missing += [name for name in ("id", *SUBJECTS.get(self.type, ())) if not getattr(self, name)]
+        raise Refused(f"event {self.id!r} of type {self.type.value} lacks {', '.join(missing)}")
+
     def _check_usage(self) -> None:
         """Refuse usage that is empty, leaves its instance, or that nobody would pay."""
-        start, end, slot, units, of_units = (
-            int(self.data[name]) for name in ("from_ms", "to_ms", "slot", "units", "of_units")
-        )
-        paid, use = self.data["paid"], self.data["use"]
+        data = self.data
+        start, end = int(data["from_ms"]), int(data["to_ms"])
+        slot, units, of_units = int(data["slot"]), int(data["units"]), int(data["of_units"])
+        paid, use = data["paid"], data["use"]
         if start >= end or units < 1 or slot + units > of_units:
             raise Refused(f"event {self.id!r}: {start}..{end} ms, slots {slot}+{units} of {of_units} is no usage")
         if paid not in _PAID or use not in _USE:
@@ -189,10 +199,6 @@ _PAID = frozenset(paid.value for paid in Paid)
 _USE = frozenset(use.value for use in Use)
 _LARGEST = 2**53
 """Whole numbers stay exact in every JSON reader below this; as milliseconds it is the year 287396."""
-
-
-def _whole(value: Datum) -> bool:
-    return type(value) is int and 0 <= value <= _LARGEST
 
 
 def _money(name: str, value: Datum) -> bool:
@@ -218,7 +224,10 @@ def to_line(event: Event) -> bytes:
         "epoch": event.epoch,
         "data": dict(event.data),
     }
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return _canonical(document).encode()
+
+
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
 def from_line(line: bytes) -> Event:

@@ -12,7 +12,8 @@ from ledger.causes import Cause
 from ledger.events import Datum, Event, EventType, Paid, Use
 from ledger.usage import slots
 
-HORIZON = 5 * 3_600_000
+HOUR = 3_600_000
+HORIZON = 5 * HOUR
 """Histories end here; instances that still run are used up to here."""
 
 REGIONS = ("north", "south")
@@ -140,3 +141,55 @@ def _instance(draw: st.DrawFn, writer: Writer, name: str, pool: str) -> None:
         writer.write(EventType.WORK_LOST, lost_at, lost, cause=Cause.LOST_AFTER_NOTICE, caused_by=root, on=about)
     if not (runs_on and moments[-1] == HORIZON):
         writer.write(EventType.INSTANCE_ENDED, moments[-1], cause=Cause.DRAINED, on=about)
+
+
+TRAIN = Subject("north", "train", "hall-a", "i-1")
+
+
+def one_lost_instance() -> Writer:
+    """A reclaimed instance: notice, drain, loss, a replacement, work done again."""
+    writer = Writer()
+    write_rate(writer, "hall-a", "0.5", "1")
+    claim = writer.write(EventType.CLAIM_CHANGED, 0, {"units": 2}, cause=Cause.CLAIM_GREW, on=Subject("north", "train"))
+    asked = writer.write(
+        EventType.INSTANCE_REQUESTED,
+        0,
+        {"units": 2, "paid": "reclaimable"},
+        cause=Cause.CLAIM_GREW,
+        on=TRAIN,
+        caused_by=claim,
+    )
+    began = writer.write(
+        EventType.INSTANCE_STARTED,
+        0,
+        {"units": 2, "paid": "reclaimable"},
+        cause=Cause.CLAIM_GREW,
+        on=TRAIN,
+        caused_by=asked,
+    )
+    notice = writer.write(
+        EventType.NOTICE_RECEIVED,
+        3 * HOUR,
+        {"reclaim": "r-1", "kind": "reclaim", "ends_at": 4 * HOUR},
+        cause=Cause.NOTICE,
+        on=TRAIN,
+        caused_by="",
+    )
+    drain = writer.write(
+        EventType.DRAIN_STARTED, 3 * HOUR, {"ends_at": 4 * HOUR}, cause=Cause.NOTICE, on=TRAIN, caused_by=notice
+    )
+    for start, end, use, cause, by in (
+        (0, 3 * HOUR, Use.SERVING, Cause.CLAIM_GREW, began),
+        (3 * HOUR, 4 * HOUR, Use.DRAINING, Cause.NOTICE, drain),
+    ):
+        for run in slots(2, [(use, 2)]):
+            data = run.data(of_units=2, paid=Paid.RECLAIMABLE, from_ms=start, to_ms=end)
+            writer.write(EventType.USAGE, end, data, cause=cause, on=TRAIN, caused_by=by)
+    lost = writer.write(
+        EventType.INSTANCE_LOST, 4 * HOUR, {"noticed": "yes"}, cause=Cause.LOST_AFTER_NOTICE, on=TRAIN, caused_by=drain
+    )
+    writer.write(
+        EventType.WORK_LOST, 4 * HOUR, {"unit_ms": HOUR}, cause=Cause.LOST_AFTER_NOTICE, on=TRAIN, caused_by=lost
+    )
+    writer.write(EventType.INSTANCE_ENDED, 4 * HOUR, cause=Cause.LOST_AFTER_NOTICE, on=TRAIN, caused_by=lost)
+    return writer

@@ -12,66 +12,14 @@ import pytest
 from contracts.errors import Breach, Refused
 from ledger.adapters.clickhouse import COLUMNS, ClickHouseLedger, embedded
 from ledger.adapters.engine import assembled
-from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid, Use, to_line
 from ledger.money import TICKS
 from ledger.reports import NetSaving, Period, local_day
 from ledger.spool import Spool
 from ledger.usage import slots
-from tests.ledger.histories import Subject, Writer, write_rate
+from tests.ledger.histories import HOUR, TRAIN, Writer, one_lost_instance, write_rate
 
-HOUR = 3_600_000
 TEN_HOURS = Period(0, 10 * HOUR)
-TRAIN = Subject("north", "train", "hall-a", "i-1")
-
-
-def one_lost_instance() -> Writer:
-    """A reclaimed instance: notice, drain, loss, a replacement, work done again."""
-    writer = Writer()
-    write_rate(writer, "hall-a", "0.5", "1")
-    claim = writer.write(EventType.CLAIM_CHANGED, 0, {"units": 2}, cause=Cause.CLAIM_GREW, on=Subject("north", "train"))
-    asked = writer.write(
-        EventType.INSTANCE_REQUESTED,
-        0,
-        {"units": 2, "paid": "reclaimable"},
-        cause=Cause.CLAIM_GREW,
-        on=TRAIN,
-        caused_by=claim,
-    )
-    began = writer.write(
-        EventType.INSTANCE_STARTED,
-        0,
-        {"units": 2, "paid": "reclaimable"},
-        cause=Cause.CLAIM_GREW,
-        on=TRAIN,
-        caused_by=asked,
-    )
-    notice = writer.write(
-        EventType.NOTICE_RECEIVED,
-        3 * HOUR,
-        {"reclaim": "r-1", "kind": "reclaim", "ends_at": 4 * HOUR},
-        cause=Cause.NOTICE,
-        on=TRAIN,
-        caused_by="",
-    )
-    drain = writer.write(
-        EventType.DRAIN_STARTED, 3 * HOUR, {"ends_at": 4 * HOUR}, cause=Cause.NOTICE, on=TRAIN, caused_by=notice
-    )
-    for start, end, use, cause, by in (
-        (0, 3 * HOUR, Use.SERVING, Cause.CLAIM_GREW, began),
-        (3 * HOUR, 4 * HOUR, Use.DRAINING, Cause.NOTICE, drain),
-    ):
-        for run in slots(2, [(use, 2)]):
-            data = run.data(of_units=2, paid=Paid.RECLAIMABLE, from_ms=start, to_ms=end)
-            writer.write(EventType.USAGE, end, data, cause=cause, on=TRAIN, caused_by=by)
-    lost = writer.write(
-        EventType.INSTANCE_LOST, 4 * HOUR, {"noticed": "yes"}, cause=Cause.LOST_AFTER_NOTICE, on=TRAIN, caused_by=drain
-    )
-    writer.write(
-        EventType.WORK_LOST, 4 * HOUR, {"unit_ms": HOUR}, cause=Cause.LOST_AFTER_NOTICE, on=TRAIN, caused_by=lost
-    )
-    writer.write(EventType.INSTANCE_ENDED, 4 * HOUR, cause=Cause.LOST_AFTER_NOTICE, on=TRAIN, caused_by=lost)
-    return writer
 
 
 def raw(ledger: ClickHouseLedger, events: list[Event]) -> None:
@@ -166,8 +114,7 @@ def test_a_closed_period_reprints_identically_after_late_events(ledger: ClickHou
     ledger.append(writer.events)
     closed = Period(0, 10 * HOUR, known_by=10 * HOUR)
     before = ledger.savings(closed), ledger.invoice(closed), ledger.waste(closed)
-    late = Writer([])
-    late.events = list(writer.events)
+    late = Writer(list(writer.events))
     write_rate(late, "hall-a", "0.1", "2", effective_from=HOUR, at=HOUR, known=11 * HOUR)
     late.write(EventType.STORAGE_CHARGED, HOUR, {"amount": "7", "currency": "EUR"}, on=TRAIN, recorded_at=11 * HOUR)
     ledger.append(late.events)
@@ -184,7 +131,7 @@ def test_events_in_two_currencies_are_refused_rather_than_added(ledger: ClickHou
 
 
 def test_the_reports_of_an_empty_ledger_are_empty_and_consistent(ledger: ClickHouseLedger) -> None:
-    assert ledger.savings(TEN_HOURS) == ledger.waste(TEN_HOURS) == ledger.invoice(TEN_HOURS) == ()
+    assert [*ledger.savings(TEN_HOURS), *ledger.waste(TEN_HOURS), *ledger.invoice(TEN_HOURS)] == []
     assert ledger.reconcile_invoice(TEN_HOURS).consistent
     assert ledger.currency(TEN_HOURS) == ""
 

@@ -14,7 +14,7 @@ from ledger.reports import Period, summed
 from tests.ledger.histories import HORIZON, histories
 
 # the fixture is shared by the examples on purpose: each empties it first
-SHARED = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SHARED = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @st.composite
@@ -55,34 +55,32 @@ def test_terms_sum_to_the_invoice_exactly(ledger: ClickHouseLedger, events: list
     assert found.consistent, found
 
 
-@SHARED
+@settings(max_examples=60, deadline=None)
 @given(events=histories(), cut=st.integers(1, HORIZON - 1))
-def test_two_halves_of_a_period_add_up_to_the_whole(events: list[Event], cut: int, ledger: ClickHouseLedger) -> None:
-    filled(ledger, events)
-    halves = [*ledger.savings(Period(0, cut)), *ledger.savings(Period(cut, HORIZON))]
-    assert summed(halves) == summed(ledger.savings(WHOLE))
+def test_two_halves_of_a_period_add_up_to_the_whole(events: list[Event], cut: int) -> None:
+    halves = [*net_saving(events, Period(0, cut)), *net_saving(events, Period(cut, HORIZON))]
+    assert summed(halves) == summed(net_saving(events, WHOLE))
+
+
+@settings(max_examples=60, deadline=None)
+@given(events=histories())
+def test_the_two_cuts_of_the_payments_are_the_invoice(events: list[Event]) -> None:
+    total = summed(net_saving(events, WHOLE))
+    charged = sum(line.ticks for line in invoice(events, WHOLE))
+    assert total.paid == total.useful_paid + total.wasted_paid == charged
+    assert total.paid_ns == sum(line.billed_ms for line in invoice(events, WHOLE)) * 1_000_000
 
 
 @SHARED
 @given(events=histories())
-def test_waste_is_a_breakdown_of_the_payments(events: list[Event], ledger: ClickHouseLedger) -> None:
-    filled(ledger, events)
-    total = summed(ledger.savings(WHOLE))
+def test_waste_is_a_breakdown_of_the_payments_and_shares_agree(ledger: ClickHouseLedger, events: list[Event]) -> None:
+    rows = filled(ledger, events).savings(WHOLE)
     waste = ledger.waste(WHOLE)
-    by_state = {
-        kind: sum(row.paid for row in waste if row.kind == kind) for kind in ("redone", "restarting", "draining")
-    }
-    assert by_state["redone"] == total.redone_paid
-    shared = [row for row in waste if not row.workload]
-    assert by_state["restarting"] + by_state["draining"] == total.restarting_paid + total.draining_paid + sum(
-        row.paid for row in shared if row.kind in ("restarting", "draining")
-    )
+    assert sum(row.paid for row in waste if row.kind == "redone") == sum(row.redone_paid for row in rows)
+    # headroom that nobody uses is shared out as idle, whatever it was doing
+    for kind in ("restarting", "draining"):
+        mine = sum(row.paid for row in waste if row.kind == kind and row.workload)
+        assert mine == sum(getattr(row, f"{kind}_paid") for row in rows)
     assert sum(paid for _, paid in ledger.waste_by_root(WHOLE)) == sum(row.paid for row in waste)
-
-
-@SHARED
-@given(events=histories())
-def test_the_share_that_sql_states_is_the_share_of_the_row(events: list[Event], ledger: ClickHouseLedger) -> None:
-    filled(ledger, events)
     stated = [row["share_ppm"] for row in ledger._engine.report("net_saving", WHOLE)]
-    assert stated == [row.share_ppm for row in ledger.savings(WHOLE)]
+    assert stated == [row.share_ppm for row in rows]
