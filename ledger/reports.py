@@ -272,6 +272,24 @@ def by_tier(rows: Iterable[NetSaving], tier_of: Mapping[str, str]) -> dict[str, 
     return grouped(rows, lambda row: tier_of.get(row.workload, ""))
 
 
+def adjustments(closed: Iterable[NetSaving], now: Iterable[NetSaving]) -> tuple[NetSaving, ...]:
+    """What became known about a closed period after its closing: its rows of now less those of then.
+
+    They belong into the open period; rows that did not change are left out.
+    """
+    rows: dict[tuple[str, str], dict[str, int]] = {}
+    for sign, side in ((-1, closed), (1, now)):
+        for row in side:
+            totals = rows.setdefault((row.region, row.workload), dict.fromkeys(NUMBERS, 0))
+            for name in NUMBERS:
+                totals[name] += sign * getattr(row, name)
+    return tuple(
+        NetSaving(region=region, workload=workload, **totals)
+        for (region, workload), totals in sorted(rows.items())
+        if any(totals.values())
+    )
+
+
 def waste_by_cause(rows: Iterable[Waste]) -> tuple[tuple[str, int, int], ...]:
     """`(cause, ns, ticks)` over all workloads and pools, dearest first."""
     totals: dict[str, tuple[int, int]] = {}

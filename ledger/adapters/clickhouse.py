@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -16,6 +15,7 @@ from contracts.errors import Breach, Refused
 from ledger.adapters import engine
 from ledger.adapters.engine import Engine, Row, Value, whole
 from ledger.causes import Cause
+from ledger.delivery import Appended
 from ledger.events import Event, EventType, to_line
 from ledger.reports import NUMBERS, Behind, Disagreement, InvoiceLine, NetSaving, Period, Reconciliation, Waste
 from ledger.story import Chain
@@ -31,18 +31,6 @@ LONGEST_CHAIN = 64
 
 MOST_LISTED = 1_000_000
 """Events that one question may return before it is a mistake; sums are made inside ClickHouse."""
-
-
-@dataclass(frozen=True, slots=True)
-class Appended:
-    """What became of a batch: lines new to the ledger, lines already there, and ids that are there with other content.
-
-    A line in conflict is not stored; the first one stands, and whoever meant to correct it writes a new event.
-    """
-
-    new: int
-    repeated: int
-    conflicts: tuple[str, ...]
 
 
 class ClickHouseLedger:
@@ -63,9 +51,9 @@ class ClickHouseLedger:
         return self.append_lines([to_line(event) for event in events])
 
     def append_lines(self, lines: Sequence[bytes]) -> Appended:
-        """Store canonical lines, as the spool holds them, once in effect."""
+        """Store canonical lines, as the spool holds them, once in effect: the `Sink` of `ledger.delivery`."""
         if not lines:
-            return Appended(0, 0, ())
+            return Appended()
         self._engine.run("TRUNCATE TABLE arrivals")
         self._engine.insert("arrivals", COLUMNS, lines)
         new = whole(self._engine.query(_COUNT_NEW, {})[0]["n"])

@@ -12,13 +12,16 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import clickhouse_connect
-from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalError
 
 from contracts.errors import Breach, Refused, Transient
 from ledger.reports import Period
+
+if TYPE_CHECKING:
+    from clickhouse_connect.driver.client import Client
 
 Value = str | int | list[str] | None
 Row = Mapping[str, Value]
