@@ -161,7 +161,7 @@ class SimulatedCloud:
             projects=state.projects,
             pools=state.pools,
         )
-        known = state.by_key.get((request.project, request.mark.name))
+        known = state.by_key.get((request.project, request.mark.key))
         if known is not None:
             return state.records[known].server
         boot = state.script.on_create(request.pool)
@@ -169,9 +169,10 @@ class SimulatedCloud:
         shape = pool.instance
         if left.instances < 1 or left.vcpu < shape.vcpu or left.memory < shape.memory:
             raise QuotaExhausted(f"{request.project}: {left} left, {pool.flavor} needs {shape.vcpu} vCPU")
-        return admit(
-            state, pool=pool, project=request.project, name=request.mark.name, mark=request.mark, boot=boot
-        ).server
+        name = request.mark.name
+        record = admit(state, pool=pool, project=request.project, name=name, mark=request.mark, boot=boot)
+        state.script.on_answer("create")
+        return record.server
 
     def delete(self, server: str, *, expected: Mark) -> None:
         """As the seam promises; at once, and what is drained early is no longer paid."""
@@ -182,6 +183,7 @@ class SimulatedCloud:
         check_delete(server, row, expected=expected, estate=state.parameters.estate, projects=state.projects)
         if record is not None:
             end(state, record, EndCause.DELETED)
+        state.script.on_answer("delete")
 
     def quota(self) -> Quota:
         """As the seam promises."""
@@ -198,9 +200,9 @@ class SimulatedCloud:
         if record is None:
             return
         if row.mark is not None:
-            state.by_key.pop((row.project, row.mark.name), None)
+            state.by_key.pop((row.project, row.mark.key), None)
         if mark is not None:
-            state.by_key[row.project, mark.name] = server
+            state.by_key[row.project, mark.key] = server
         state.change(record, replace(row, mark=mark))
 
     def publish_hints(self, hints: tuple[VictimHint, ...]) -> None:

@@ -83,7 +83,7 @@ class CloudState:
         self.used: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
         self.records: dict[str, Record] = {}
         self.past: list[Record] = []
-        self.by_key: dict[tuple[str, str], str] = {}
+        self.by_key: dict[tuple[str, tuple[str, str, str]], str] = {}
         self.created = 0
         self.version = 0
         self.reclaims: dict[str, Reclaim] = {}
@@ -157,7 +157,7 @@ def admit(state: CloudState, *, pool: Pool, project: str, name: str, mark: Mark 
     record = Record(row, pool, host)
     state.records[id_] = record
     if mark is not None:
-        state.by_key[project, mark.name] = id_
+        state.by_key[project, mark.key] = id_
     _charge(state, record, +1)
     state.version += 1
     state.tell(LifecycleKind.CREATED, record)
@@ -197,8 +197,8 @@ def end(state: CloudState, record: Record, cause: EndCause, *, reason: str = "")
     notice = record.notice
     record.ended, record.notice = state.now, None
     del state.records[row.id]
-    if row.mark is not None and state.by_key.get((row.project, row.mark.name)) == row.id:
-        del state.by_key[row.project, row.mark.name]
+    if row.mark is not None and state.by_key.get((row.project, row.mark.key)) == row.id:
+        del state.by_key[row.project, row.mark.key]
     if record.host is not None:
         domain, host = state.domains[record.pool.domain], record.host
         domain.release(host, row.id, committed=record.pool.committed)
@@ -265,9 +265,9 @@ def _charge(state: CloudState, record: Record, sign: int) -> None:
 
 
 def _limit(project: str, state: CloudState) -> ProjectLimit:
-    """The quota where none is given: all of the hosts behind the project's pools."""
+    """The quota where none is given: twice the hosts behind the project's pools, so that hosts run out first."""
     domains = {pool.domain for pool in state.pools.values() if pool.project == project}
     shapes = [pool.instance for pool in state.pools.values() if pool.project == project]
-    vcpu = sum(state.domains[name].capacity.vcpu for name in domains)
-    memory = sum(state.domains[name].capacity.memory for name in domains)
+    vcpu = 2 * sum(state.domains[name].capacity.vcpu for name in domains)
+    memory = 2 * sum(state.domains[name].capacity.memory for name in domains)
     return ProjectLimit(vcpu // min(shape.vcpu for shape in shapes), vcpu, memory)

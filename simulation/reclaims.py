@@ -159,7 +159,7 @@ def _take_host(state: CloudState, taking: Taking, host: Host) -> None:
     taking.domain.turn(host, HostState.CLOSING, taking.holder)
     last = max(_notify(state, taking, record) for record in records)
     if withdrawn:
-        state.push(state.now + int((last - state.now) * fraction), partial(_withdraw, state, taking, host))
+        state.push(state.now + int((last - state.now) * fraction), partial(withdraw, state, taking, host))
     state.push(max(last, taking.returns_at), back)
 
 
@@ -195,7 +195,7 @@ def _expire(state: CloudState, server: str, notice: str) -> None:
         end(state, record, EndCause.MAINTENANCE if maintenance else EndCause.RECLAIMED)
 
 
-def _withdraw(state: CloudState, taking: Taking, host: Host) -> None:
+def withdraw(state: CloudState, taking: Taking, host: Host) -> None:
     """The host stays ours after all, and with it what still runs there."""
     if host.holder != taking.holder:
         return
