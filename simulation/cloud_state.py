@@ -228,10 +228,8 @@ def move(state: CloudState, server: str, pool: str) -> bool:
         return False
     if record.server.status not in (Status.ACTIVE, Status.MOVED) or target.instance != record.pool.instance:
         return False
-    host = state.domains[target.domain].place(server, target.instance, committed=target.committed)
+    host = state.domains[target.domain].place(server, target.instance, committed=target.committed, avoid=record.host)
     if host is None:
-        return False
-    if host is record.host:
         return False
     state.domains[record.pool.domain].release(record.host, server, committed=record.pool.committed)
     record.pool, record.host = target, host

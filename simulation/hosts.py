@@ -68,11 +68,13 @@ class Domain:
         self.capacity = self._sum(self.hosts)
         self._free: Free | None = None
 
-    def place(self, server: str, shape: InstanceShape, *, committed: bool = False) -> Host | None:
+    def place(
+        self, server: str, shape: InstanceShape, *, committed: bool = False, avoid: Host | None = None
+    ) -> Host | None:
         """Puts the server on the fullest lendable host that has room, committed work beside committed work first; None
         when no host has room. Fullest first keeps whole hosts empty, for large flavors and for tenants.
         """
-        fitting = [host for host in self.hosts if host.state is HostState.LENDABLE and host.fits(shape)]
+        fitting = [h for h in self.hosts if h.state is HostState.LENDABLE and h is not avoid and h.fits(shape)]
         if not fitting:
             return None
         host = min(fitting, key=lambda h: ((h.committed > 0) != committed, h.gpu, h.vcpu, h.memory, h.index))

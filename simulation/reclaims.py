@@ -38,7 +38,9 @@ class Taking:
 
 def schedule_wave(state: CloudState, wave: Wave) -> str:
     """Plans a wave and perhaps its advisory; the reclaim's id. Raises `Refused` for a wave that makes no sense."""
-    if (wave.share is None) == (wave.count is None) or wave.domain not in state.domains or wave.hold_until < wave.at:
+    one_of = (wave.share is None) != (wave.count is None)
+    in_range = 0.0 <= (wave.share or 0.0) <= 1.0 and (wave.count or 0) >= 0
+    if not (one_of and in_range) or wave.domain not in state.domains or wave.hold_until < wave.at:
         raise Refused(f"a wave needs a known domain, a share or a count, and a hold after its start: {wave}")
     number = next(state.waves)
     reclaim = wave.reclaim or f"{state.region}-r{number:06d}"

@@ -5,6 +5,7 @@ Written from the seam's promises (`pools.provider`), not from an adapter. Split 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
@@ -485,7 +486,7 @@ class MarketSuite:
     def test_silence_is_transient_for_every_call(self, stage: Stage, call: str) -> None:
         provider = stage.provider
         server = stage.plant("n1", mark=mark("n1"))
-        calls = {
+        calls: dict[str, Callable[[], object]] = {
             "signals": lambda: provider.signals(""),
             "rates": provider.rates,
             "forward_capacity": provider.forward_capacity,

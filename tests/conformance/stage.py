@@ -57,8 +57,13 @@ def mark(name: str, *, estate: str = ESTATE, region: str = REGION, epoch: int = 
 class Stage(Protocol):
     """A cloud with `POOLS` in which we own `FIRST` and `SECOND`; pages hold 1,000 servers."""
 
-    provider: Provider
-    script: Script
+    @property
+    def provider(self) -> Provider:
+        """The adapter under test."""
+
+    @property
+    def script(self) -> Script:
+        """What the provider is told to do wrong."""
 
     def wait(self, seconds: int) -> None:
         """Lets time pass; boots take at most 300 s here."""
