@@ -222,26 +222,33 @@ def _forecast(state: CloudState, domain: Domain) -> ForwardCapacity:
     """What the provider believes this domain will offer: right up to a factor drawn per domain and forecast, so that it
     does not depend on when or how often it is asked. The confidence falls with the hosts tenants are likely to take.
     """
-    parameters = state.parameters
-    slot = (state.now - state.start) // (parameters.forecast_every_s * 1000)
-    known = state.factors.get(domain.name)
+    slot = (state.now - state.start) // (state.parameters.forecast_every_s * 1000)
+    known = state.forecasts.get(domain.name)
     if known is None or known[0] != slot:
-        error = stream(state.seed, "forecast", domain.name, slot).gauss(0.0, parameters.forecast_error)
-        known = state.factors[domain.name] = (slot, max(0.0, 1.0 + error))
-    horizon_ms = parameters.forecast_horizon_s * 1000
-    expected, lendable = 0.0, max(1, len(domain.takeable()))
-    if parameters.tenants is not None and not domain.committed_only:
-        arrivals = arrivals_per_ms(parameters.tenants, len(domain.hosts)) * intensity(parameters.tenants, state.now)
-        expected = max(0.0, arrivals) * horizon_ms * parameters.tenants.batch_mean
-    free, factor = domain.free, known[1]
+        known = state.forecasts[domain.name] = (slot, *_judge(state, domain, slot))
+    _, factor, expected = known
+    free, capacity = domain.free, domain.capacity
     return ForwardCapacity(
         domain=domain.name,
-        vcpu=min(domain.capacity.vcpu, int(free.vcpu * factor)),
-        memory=min(domain.capacity.memory, int(free.memory * factor)),
-        gpu=min(domain.capacity.gpu, int(free.gpu * factor)),
-        until=state.now + horizon_ms,
-        confidence=round(min(0.99, max(0.05, 1.0 - expected / lendable)), 4),
+        vcpu=min(capacity.vcpu, int(free.vcpu * factor)),
+        memory=min(capacity.memory, int(free.memory * factor)),
+        gpu=min(capacity.gpu, int(free.gpu * factor)),
+        until=state.now + state.parameters.forecast_horizon_s * 1000,
+        confidence=round(min(0.99, max(0.05, 1.0 - expected / max(1, domain.lendable))), 4),
     )
+
+
+def _judge(state: CloudState, domain: Domain, slot: int) -> tuple[float, float]:
+    """The factor by which one forecast is wrong, and the hosts that tenants are expected to take within its horizon,
+    by their mean intensity at the forecast's start.
+    """
+    parameters, tenants = state.parameters, state.parameters.tenants
+    error = stream(state.seed, "forecast", domain.name, slot).gauss(0.0, parameters.forecast_error)
+    if tenants is None or domain.committed_only:
+        return max(0.0, 1.0 + error), 0.0
+    at = state.start + slot * parameters.forecast_every_s * 1000
+    arrivals = arrivals_per_ms(tenants, len(domain.hosts)) * max(0.0, intensity(tenants, at))
+    return max(0.0, 1.0 + error), arrivals * parameters.forecast_horizon_s * 1000 * tenants.batch_mean
 
 
 def _rows_of(state: CloudState, project: str) -> list[Server]:

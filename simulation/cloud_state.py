@@ -92,7 +92,7 @@ class CloudState:
         self.hints: dict[str, VictimHint] = {}
         self.log = SignalLog()
         self.script = Script()
-        self.factors: dict[str, tuple[int, float]] = {}
+        self.forecasts: dict[str, tuple[int, float, float]] = {}
         self.happened: list[Happening] = []
         self.waves = itertools.count(1)
         self.heap: list[tuple[int, int, Callable[[], None]]] = []
@@ -191,8 +191,10 @@ def fail(state: CloudState, server: str, outcome: Boot) -> None:
     state.happen(HappeningKind.FAILED, record)
 
 
-def end(state: CloudState, record: Record, cause: EndCause, *, reason: str = "") -> None:
-    """The server is gone: its room is free, its bill is closed, its row disappears."""
+def end(state: CloudState, record: Record, cause: EndCause, *, reason: str = "", told: bool = True) -> None:
+    """The server is gone: its room is free, its bill is closed, its row disappears, and unless `told` is False a
+    lifecycle event says why.
+    """
     row = record.server
     notice = record.notice
     record.ended, record.notice = state.now, None
@@ -208,8 +210,9 @@ def end(state: CloudState, record: Record, cause: EndCause, *, reason: str = "")
     _charge(state, record, -1)
     state.past.append(record)
     state.version += 1
-    kind = LifecycleKind.FAILED if cause is EndCause.LOST else LifecycleKind.DELETED
-    state.tell(kind, record, reason or cause.value)
+    kind = LifecycleKind.FAILED if cause in (EndCause.LOST, EndCause.HOST_FAILURE) else LifecycleKind.DELETED
+    if told:
+        state.tell(kind, record, reason or cause.value)
     state.happen(HappeningKind.ENDED, record, cause=cause, reclaim=notice.reclaim if notice else "")
     if notice is not None and notice.kind is NoticeKind.RECLAIM:
         account = state.accounts[notice.reclaim]

@@ -21,6 +21,10 @@ UNHINTED_COST_S = 7200
 """What losing a server costs a reclaimer who was told nothing: more than most hints, so silence never pays."""
 
 
+CAUSES = {NoticeKind.MAINTENANCE: EndCause.MAINTENANCE, NoticeKind.HOST_FAILURE: EndCause.HOST_FAILURE}
+"""What the end of a notice is called; the end of every other kind is a reclaim."""
+
+
 @dataclass(frozen=True, slots=True)
 class Taking:
     """One act of taking hosts. `holder` is unique; it says whose a host is until it returns."""
@@ -149,13 +153,14 @@ def _take_host(state: CloudState, taking: Taking, host: Host) -> None:
     noticed = taking.noticed and draw.random() >= state.parameters.without_notice
     withdrawn, fraction = draw.random() < state.parameters.withdrawn, 0.1 + 0.8 * draw.random()
     back = partial(_return, taking.domain, host, taking.holder)
+    told = draw.random() >= state.parameters.unexplained
     records = [state.records[server] for server in host.servers]
     if not noticed or not records:
         taking.domain.turn(host, HostState.TAKEN, taking.holder)
         for record in records:
             if taking.kind is NoticeKind.RECLAIM:
                 state.accounts[taking.reclaim].unannounced += 1
-            end(state, record, EndCause.LOST, reason=f"{taking.kind.value} without notice")
+            end(state, record, EndCause.LOST, reason=f"{taking.kind.value} without notice", told=told)
         state.push(taking.returns_at, back)
         return
     taking.domain.turn(host, HostState.CLOSING, taking.holder)
@@ -193,8 +198,7 @@ def _expire(state: CloudState, server: str, notice: str) -> None:
     """The notice has run out: the server is taken, unless it was withdrawn or is gone."""
     record = state.records.get(server)
     if record is not None and record.notice is not None and record.notice.id == notice:
-        maintenance = record.notice.kind is NoticeKind.MAINTENANCE
-        end(state, record, EndCause.MAINTENANCE if maintenance else EndCause.RECLAIMED)
+        end(state, record, CAUSES.get(record.notice.kind, EndCause.RECLAIMED))
 
 
 def withdraw(state: CloudState, taking: Taking, host: Host) -> None:

@@ -24,6 +24,7 @@ BUSY = CloudParameters(
     estate=ESTATE,
     tenants=TenantParameters(load=0.5, batch_mean=1.5, stay_mean_s=5400),
     without_notice=0.1,
+    unexplained=0.3,
     withdrawn=0.15,
     advised=0.5,
     silent_losses_per_day=6,

@@ -58,6 +58,27 @@ def test_an_unnoticed_wave_takes_at_once() -> None:
     assert driver.kinds(HappeningKind.NOTICED) == []
 
 
+@pytest.mark.parametrize(("unexplained", "told"), [(0.0, 3), (1.0, 0)])
+def test_a_loss_without_notice_may_stay_unexplained(unexplained: float, told: int) -> None:
+    driver = Driver(with_parameters(unexplained=unexplained))
+    driver.run("d0-m8", 3)
+    cursor = driver.cloud.signals("").cursor
+    wave(driver, noticed=False)
+    driver.wait(0)
+    assert len(driver.cloud.signals(cursor).lifecycle) == told
+    assert driver.cloud.instances().servers == ()
+
+
+def test_pages_and_the_listing_kept_from_before_say_the_same() -> None:
+    driver = Driver(with_parameters(page_limit=3))
+    for name in ("d0-m8", "d2-m32", "kept-m8"):
+        driver.run(name, 4)
+    kept = driver.cloud.instances()
+    driver.state.script.fail_page("lent", 2, times=1)
+    assert driver.cloud.instances() == kept
+    assert len(kept.servers) == 12
+
+
 def test_taken_hosts_come_back_when_the_hold_ends() -> None:
     driver = Driver()
     wave(driver)

@@ -22,7 +22,7 @@ creates = st.tuples(st.just("create"), st.sampled_from(POOL_NAMES), st.integers(
 deletes = st.tuples(st.just("delete"), st.just(""), st.integers(0, 50))
 waits = st.tuples(st.just("wait"), st.just(""), st.integers(1, 7200))
 waves = st.tuples(st.just("wave"), st.sampled_from(DOMAINS), st.integers(0, 10))
-stories = st.lists(st.one_of(creates, deletes, waits, waves), min_size=5, max_size=40)
+stories = st.lists(st.one_of(creates, deletes, waits, waves), min_size=15, max_size=50)
 
 
 def play(driver: Driver, story: list[tuple[str, str, int]], *, look: bool = False) -> None:
@@ -70,7 +70,7 @@ def check_hosts(driver: Driver) -> None:
     assert set(placed) <= set(driver.state.records)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(story=stories, seed=st.integers(0, 1000))
 def test_capacity_is_never_exceeded_and_servers_are_never_lost_from_the_books(
     story: list[tuple[str, str, int]], seed: int
@@ -85,7 +85,7 @@ def test_capacity_is_never_exceeded_and_servers_are_never_lost_from_the_books(
     assert {row.id for row in driver.cloud.instances().servers} == set(state.records)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(story=stories, seed=st.integers(0, 1000))
 def test_each_server_is_billed_once_from_active_to_its_end_without_a_gap(
     story: list[tuple[str, str, int]], seed: int
