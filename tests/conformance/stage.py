@@ -8,7 +8,15 @@ from __future__ import annotations
 from typing import Protocol
 
 from pools.model import Attributes, HostShape, InstanceShape, Pool
-from pools.provider import Mark, Provider, VictimHint
+from pools.provider import (
+    CreateRequest,
+    ForwardCapacity,
+    Listing,
+    Mark,
+    Provider,
+    Server,
+    VictimHint,
+)
 from pools.script import Script
 
 GIB = 1024**3
@@ -97,3 +105,16 @@ class Stage(Protocol):
 
     def hint(self, server: str) -> VictimHint | None:
         """The hint that the provider holds about a server."""
+
+
+def create(stage: Stage, name: str, pool: str = WIDE) -> Server:
+    project = next(row.project for row in POOLS if row.name == pool)
+    return stage.provider.create(CreateRequest(pool, project, mark(name)))
+
+
+def row_of(listing: Listing, server: str) -> Server | None:
+    return next((row for row in listing.servers if row.id == server), None)
+
+
+def offer(stage: Stage, domain: str) -> ForwardCapacity | None:
+    return next((row for row in stage.provider.forward_capacity().domains if row.domain == domain), None)

@@ -9,8 +9,7 @@ from pools.fake import Room
 from pools.paging import Page, read_part
 from pools.provider import FaultKind, LifecycleKind, NoticeKind, Server, Status
 from pools.script import Boot, SignalLog
-from tests.conformance.provider_suite import create, offer, row_of
-from tests.conformance.stage import FIRST, NARROW, NARROW_DOMAIN, WIDE, mark
+from tests.conformance.stage import FIRST, NARROW, NARROW_DOMAIN, WIDE, create, mark, offer, row_of
 from tests.conformance.test_providers import FakeStage
 
 
