@@ -166,7 +166,7 @@ class Declared(BaseModel):
     def _rules_hold(self) -> Self:
         if broken := tuple(self.faults()):
             text = "; ".join(fault.message for fault in broken).replace("{", "(").replace("}", ")")
-            raise PydanticCustomError(RULES_BROKEN, text, {"faults": broken})  # type: ignore[arg-type]  # a LiteralString is wanted for messages with templates; this one has none
+            raise PydanticCustomError(RULES_BROKEN, text, {"faults": broken})
         return self
 
 

@@ -61,7 +61,8 @@ class Mark:
 @dataclass(frozen=True, slots=True)
 class Server:
     """One row of a listing. `id` may be empty in a broken row; such a row is never a target. `pool` is empty when the
-    provider does not say where the server is."""
+    provider does not say where the server is.
+    """
 
     id: str
     name: str
@@ -258,7 +259,8 @@ class Provider(Protocol):
 
     def delete(self, server: str, *, expected: Mark) -> None:
         """Delete a server that carries `expected`; `Gone` when it is not there, `Breach` when the mark is another's,
-        `Refused` for an empty id."""
+        `Refused` for an empty id.
+        """
 
     def quota(self) -> Quota:
         """What is left."""

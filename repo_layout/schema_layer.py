@@ -80,8 +80,8 @@ def unjudged(code: str, message: str, hint: str) -> SchemaVerdict:
     return SchemaVerdict(findings=(Finding(code, Place("."), message, hint=hint, severity=Severity.UNJUDGED),))
 
 
-# The report: a header line `path: message:` for each error, its positions indented below. What a message quotes is data of
-# the files, so nothing but our own error texts and a few fixed words is believed.
+# The report: a header line `path: message:` for each error, its positions indented below. What a message quotes is data
+# of the files, so nothing but our own error texts and a few fixed words is believed.
 _STEP = r'(?:"(?:[^"\\]|\\.)*"|[A-Za-z0-9_#$-]+)'
 _HEADER = re.compile(rf"({_STEP}(?:\.{_STEP})*): (.*)")
 _STEPS = re.compile(_STEP)
@@ -89,7 +89,13 @@ _OURS = re.compile(r"(EBT-1[0-9]{2}) (.*?):?$")
 _TYPES = re.compile(r"\(mismatched types ([a-z]+) and ([a-z]+)\)")
 _AT_LEAST = re.compile(r"(?:list\.MinItems|struct\.MinFields)\((\d+)\)")
 _AT_MOST = re.compile(r"list\.MaxItems\((\d+)\)")
-_TYPE_WORDS = {"struct": "a mapping", "list": "a list", "string": "text", "int": "a whole number", "bool": "true or false"}
+_TYPE_WORDS = {
+    "struct": "a mapping",
+    "list": "a list",
+    "string": "text",
+    "int": "a whole number",
+    "bool": "true or false",
+}
 
 
 def read_report(report: str, sources: Sequence[Source]) -> SchemaVerdict:
@@ -147,7 +153,9 @@ def _fault(source: Source, path: Path, message: str, *, needed: bool) -> Fault:
     if needed and path:
         return missing(path)
     if message.startswith("field not allowed") or (ours and ours[1] == "EBT-118"):
-        return unknown(path, fields_at(MODELS[source.kind], path[:-1])) if path else wrong_value(path, value, "a mapping")
+        return (
+            unknown(path, fields_at(MODELS[source.kind], path[:-1])) if path else wrong_value(path, value, "a mapping")
+        )
     if ours and ours[1] in ("EBT-120", "EBT-122", "EBT-123"):
         return wrong_value(path, value, ours[2])
     if ours:
