@@ -15,8 +15,11 @@ from pathlib import Path
 SEED = 20_260
 REGIONS = {"aarhus": "Europe/Copenhagen", "bremen": "Europe/Berlin", "cadiz": "Europe/Madrid"}
 HALLS = 4
-GIVEN = "Anna Bo Carla David Emma Farid Greta Hugo Ines Jonas Kaya Lena Mateo Nadia Olof Petra Quim Rosa Sven Tara".split()
-FAMILY = "Aagaard Berg Costa Dahl Eriksen Fuchs Garcia Holm Ivanova Jansen Krause Lund Moreno Nielsen Ortega Petersen".split()
+NAMES = (
+    "Anna Bo Carla David Emma Farid Greta Hugo Ines Jonas Kaya Lena Mateo Nadia Olof Petra Quim Rosa Sven Tara",
+    "Aagaard Berg Costa Dahl Eriksen Fuchs Garcia Holm Ivanova Jansen Krause Lund Moreno Nielsen Ortega Petersen",
+)
+GIVEN, FAMILY = (words.split() for words in NAMES)
 HALF_DAY = 43_200
 
 
@@ -34,7 +37,10 @@ class Kind:
     gpus: int = 0
 
 
-CHECKPOINT = "checkpoint: {{mode: {mode}, interval: {interval}, size: {size}, bucket: {team}-state, key: {name}, startUp: {start}}}"
+CHECKPOINT = (
+    "checkpoint: {{mode: {mode}, interval: {interval}, size: {size}, "
+    "bucket: {team}-state, key: {name}, startUp: {start}}}"
+)
 KINDS = {
     "svc": Kind("anchored", ((2, 8), (4, 16)), (24, 64), "kubernetes"),
     "trn": Kind("resumable", ((8, 32), (4, 32)), (24, 80), "slurm"),
@@ -126,9 +132,8 @@ def promises(team: Team, kind_key: str, name: str, maximum: int, rng: random.Ran
         limit = rng.choice((40, 60, 90))
         team.spend += limit
         lines += [f"floor: {floor}", f"minimum: {floor + max(1, maximum // 8)}"]
-        lines.append(
-            f'fallback: {{allowed: true, authority: {team.name}-lead, limitPerDay: "{limit}.00 EUR", approver: head-of-platform}}'
-        )
+        authority = f'authority: {team.name}-lead, limitPerDay: "{limit}.00 EUR", approver: head-of-platform'
+        lines.append(f"fallback: {{allowed: true, {authority}}}")
     elif kind_key in {"trn", "gpu", "big"}:
         size = {"trn": "1.5GiB", "gpu": "4GiB", "big": "24GiB"}[kind_key]
         interval = rng.choice(("10m", "15m", "20m"))
@@ -155,7 +160,9 @@ def power_of(region: str, hall: int, letter: str) -> str:
     return f"{region}-power-{pair}-{feed}"
 
 
-def pool_file(region: str, hall: int, aggregate: str, hosts: str, attributes: str, rows: list[str], tail: str = "") -> str:
+def pool_file(
+    region: str, hall: int, aggregate: str, hosts: str, attributes: str, rows: list[str], *, tail: str = ""
+) -> str:
     """One pool file."""
     profile = "slurm-dynamic" if "-hpc-" in aggregate else "kubeadm-join"
     return (
@@ -192,7 +199,7 @@ def pools_of(region: str, rng: random.Random) -> dict[str, tuple[int, str, str]]
             if letter == "c":
                 tail = f'maintenance:\n  - {{start: "0{hall}:00 {REGIONS[region]}", length: 1h}}\n'
             attributes = f"{{architecture: x86_64, network: {network}}}"
-            files[name] = (hall, letter, pool_file(region, hall, name, hosts, attributes, rows, tail))
+            files[name] = (hall, letter, pool_file(region, hall, name, hosts, attributes, rows, tail=tail))
         for letter in "ab":
             name = f"{region}-h{hall}-arm-{letter}"
             hosts = f"{{count: {rng.randrange(8, 15)}, vcpu: 128, memory: 512GiB}}"
