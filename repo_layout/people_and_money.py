@@ -1,7 +1,7 @@
 """Rules about who answers for what: people, roles, teams, authority and currency; and contradictory promises.
 
-Called from the table in `repo_layout.feasibility`, with each tier's gaps filled. Expiry is not judged here: a finding is
-a function of the commit alone.
+Called from the table in `repo_layout.feasibility`, with each tier's gaps filled. Expiry is not judged here: a finding
+is a function of the commit alone.
 """
 
 from __future__ import annotations

@@ -127,8 +127,8 @@ def _no_room(
     )
     message = (
         f"the floors of class {name} in {region} do not fit its committed capacity: {asked} units are asked for up to "
-        f"{contract.name}, {short} of its {contract.floor} find no room; {len(fitting)} committed pools that it may use "
-        f"hold {room} such units when empty"
+        f"{contract.name}, {short} of its {contract.floor} find no room; {len(fitting)} committed pools that it may "
+        f"use hold {room} such units when empty"
     )
     place = at(estate, f"contract/{contract.name}/floor")
     return Finding(
