@@ -35,10 +35,10 @@ class BadValue(Refused, ValueError):  # noqa: N818 - named for what it says abou
         super().__init__(f'"{self.seen}" is not {expected}' + (f": {hint}" if hint else ""))
 
 
-def shorten(text: str) -> str:
-    """The text in one printable line of at most 80 characters."""
-    shown = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text[: SHOWN + 1])
-    return shown if len(shown) <= SHOWN else shown[: SHOWN - 3] + "..."
+def shorten(text: str, limit: int = SHOWN) -> str:
+    """The text in one printable line of at most `limit` characters."""
+    shown = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text[: limit + 1])
+    return shown if len(shown) <= limit else shown[: limit - 3] + "..."
 
 
 # ------------------------------------------------------------------------------------------------------------ durations
