@@ -86,10 +86,13 @@ def open_local(path: str | Path) -> pygit2.Repository:
 
 
 def open_for_reading(repository: str, revision: str, cache: Path | None) -> pygit2.Repository:
-    """A local repository as it is, or the copy of a remote one, brought up to date unless it holds the commit."""
+    """A local repository as it is, or the copy of a remote one, brought up to date unless it holds the commit.
+
+    A file URL is local: a copy would forget that the repository is shallow, and cannot be made of a partial one.
+    """
     if not is_url(repository):
         return open_local(repository)
-    if cache is None and repository.startswith("file://"):
+    if repository.startswith("file://"):
         return open_local(unquote(urlsplit(repository).path))
     copy = cached_copy(repository, cache)
     if not (_COMMIT.fullmatch(revision) and has_commit(copy, revision)):

@@ -1,8 +1,7 @@
-"""Following a branch: what a reconciler may believe about a remote, and what it must not."""
+"""Remotes: what may be believed of a code host's answer, and what must not, for reading and for following."""
 
 from __future__ import annotations
 
-import contextlib
 import http.server
 import subprocess
 import threading
@@ -118,7 +117,7 @@ def test_a_maintenance_page_is_an_unreachable_git_and_never_an_empty_estate(
     host.page = page
     with pytest.raises(Transient, match="Git unreachable"):
         git.follow(host.url, "main", second, cache=cache)
-    with contextlib.suppress(Refused), pytest.raises(Transient, match="Git unreachable"):
+    with pytest.raises((Transient, Refused), match=r"Git unreachable|has no branches"):
         git.read_commit(host.url, "main", cache=cache)
     host.page = Answer()
     assert git.follow(host.url, "main", second, cache=cache).state is FollowState.UP_TO_DATE
@@ -133,6 +132,28 @@ def test_a_closed_door_is_refused_because_waiting_does_not_open_it(
     host.page = Answer(status)
     with pytest.raises(Refused, match="refuses access"):
         git.follow(host.url, "main", None, cache=cache)
+
+
+def test_a_commit_is_read_through_the_cache_and_seen_to_move(scratch: Scratch, host: Host, cache: Path) -> None:
+    (first,) = line(scratch, 1)
+    assert git.read_commit(host.url, "main", cache=cache).commit == first
+    (other,) = line(scratch, 1, mark="x")
+    scratch.git("tag", "v2", other)
+    for revision in ("main", "HEAD", "v2", other, other[:12]):
+        assert git.read_commit(host.url, revision, cache=cache).commit == other
+    host.page = Answer(503)
+    assert git.read_commit(host.url, first, cache=cache).files == ESTATE | {"directory.yaml": b"c: 1\n"}
+    with pytest.raises(Transient, match="Git unreachable"):
+        git.read_commit(host.url, "main", cache=cache)
+
+
+def test_a_shallow_code_host_gives_no_answer_rather_than_half_a_history(
+    scratch: Scratch, host: Host, tmp_path: Path, cache: Path
+) -> None:
+    c1, _, _ = line(scratch, 3)
+    host.repository = scratch.clone(tmp_path / "shallow", "--depth=2", "--branch=main")
+    with pytest.raises((Transient, Refused), match=r"gave no Git answer|parents are missing"):
+        git.follow(host.url, "main", c1, cache=cache)
 
 
 def test_a_host_that_is_not_there_is_unreachable(cache: Path) -> None:
