@@ -141,11 +141,12 @@ class Quantity:
 
     @property
     def memory_doubt(self) -> str:
-        """Why this can hardly be meant as memory, or nothing: `512m` is half a byte, `2048m` two bytes."""
-        if self.written[-1:] not in {"n", "u", "m"} or not 0 < self.exact < 1024:
+        """Why this can hardly be meant as memory, or nothing: `512m` is half a byte, `2048m` two, `512` 512 bytes."""
+        if not 0 < self.exact < 1024:
             return ""
-        number = self.written[:-1]
-        return f'"{self.written}" of memory is {float(self.exact):g} bytes; did you mean {number}Mi?'
+        number = self.written.rstrip("num")
+        meant = f"; did you mean {number}Mi?" if number.isdigit() else ""
+        return f'"{self.written}" of memory is {float(self.exact):g} bytes{meant}'
 
 
 def parse_quantity(text: str) -> Quantity:

@@ -12,7 +12,7 @@ from contracts.findings import Severity, exit_code
 from repo_layout import strict_yaml
 from repo_layout.adapters import git
 from repo_layout.codes import RULES
-from repo_layout.tree import MAX_FILES, Tree
+from repo_layout.tree import Tree
 from tests.git_scratch import COMMITTED_AT_S, EXECUTABLE, SUBMODULE, SYMLINK, Scratch
 from tests.git_scratch import git as run_git
 
@@ -239,12 +239,22 @@ def test_a_password_in_an_address_is_not_repeated() -> None:
     assert "https://***@git.example.org/estate.git" in str(caught.value)
 
 
-def test_more_files_than_an_estate_has_stop_the_reading(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("repo_layout.adapters.git_tree.MAX_FILES", 2)
+@pytest.mark.parametrize(("limit", "value"), [("MAX_FILES", 2), ("MAX_TOTAL_BYTES", 9)])
+def test_more_than_an_estate_holds_stops_the_reading_with_one_finding(
+    scratch: Scratch, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
+) -> None:
+    monkeypatch.setattr(f"repo_layout.tree.{limit}", value)
     scratch.commit({f"f{n}.yaml": b"a: 1\n" for n in range(5)})
     tree = git.read_commit(str(scratch.path), "main")
     assert [code for code, _ in codes(tree)] == ["EBT-141"]
-    assert len(tree.files) == 2 < MAX_FILES
+    assert list(tree.files) == ["f0.yaml", "f1.yaml"]
+
+
+def test_a_linked_work_tree_is_read_without_its_git_file(scratch: Scratch, tmp_path: Path) -> None:
+    commit = scratch.commit(ESTATE)
+    scratch.git("worktree", "add", "-q", "--detach", str(tmp_path / "linked"), "main")
+    assert git.read_worktree(tmp_path / "linked").files == ESTATE
+    assert git.read_commit(str(tmp_path / "linked"), "HEAD").commit == commit
 
 
 def test_a_work_tree_is_read_without_following_links_or_nested_repositories(tmp_path: Path) -> None:
