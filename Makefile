@@ -1,0 +1,85 @@
+# What a person runs here; `make help` lists it. A fresh machine needs Python 3.11 or later, git and make.
+# Each target first installs what it needs, pinned and checksummed, under .venv/ and .tools/; nothing runs twice.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+# Compiled modules make each later start faster; some machines switch them off for everything.
+unexport PYTHONDONTWRITEBYTECODE
+
+BIN := .venv/bin
+# Every package that ships says so by its type marker.
+PACKAGES := $(patsubst %/py.typed,%,$(wildcard */py.typed))
+SOURCES := $(wildcard $(addsuffix /*.py,$(PACKAGES)) $(addsuffix /adapters/*.py,$(PACKAGES)) benchmarks/*.py)
+# Two, because the machines that check changes have two cores and an in-process ClickHouse takes 0.4 GiB a worker.
+TEST_WORKERS ?= 2
+# The benchmarks score recorded reclamations where the folder beside the checkout holds them.
+SHARED_TRACES := $(abspath $(wildcard ../shared/traces))
+
+.PHONY: help demo test test-interop lint lock setup clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-zA-Z-]+(-NAME)?:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "  make bench-NAME     run one benchmark; its last line is one JSON object. There are:"
+	@for f in benchmarks/*.py; do n=$${f##*/}; n=$${n%.py}; [ $$n = __init__ ] || ! grep -q "__main__" $$f || \
+	  echo "                        bench-$${n//_/-}"; done
+
+setup: .venv/.compiled .tools/bin/cue ## install everything the other targets need, and nothing else
+
+demo: setup ## the main job: a day of one region through a reclaim wave, a screen and a report
+	@$(BIN)/ebbtide demo
+
+test: lint .tools/bin/cue ## lint, types, import order and every test but the rare peers
+	@echo "==> tests, $(TEST_WORKERS) at a time"
+	@$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
+
+test-interop: setup ## tests against the rare peers that take long to build
+	@echo "==> no rare peer exists yet: nothing to test in this ring"
+
+lint: .venv/.compiled ## ruff, mypy and import-linter
+	@echo "==> ruff"
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@echo "==> mypy (a minute when nothing is cached)"
+	@$(BIN)/mypy
+	@echo "==> import order"
+	@$(BIN)/lint-imports > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
+	@tail -n 2 .venv/lint-imports.log
+
+bench-%: setup
+	@module=$(subst -,_,$*); [ -f benchmarks/$$module.py ] || { \
+	  echo "error: there is no benchmark '$*'; make help lists them" >&2; exit 2; }; \
+	export EBBTIDE_TRACES="$${EBBTIDE_TRACES:-$(SHARED_TRACES)}"; [ -n "$$EBBTIDE_TRACES" ] || unset EBBTIDE_TRACES; \
+	$(BIN)/python -m benchmarks.$$module $(BENCH_ARGS)
+
+# Versions already locked stay; `make lock UPGRADE=1` takes the newest that pyproject.toml allows.
+lock: .tools/uv/.ready ## resolve pyproject.toml anew into requirements.lock, and the pins under tools/
+	@echo "==> resolving"
+	@env -u VIRTUAL_ENV .tools/uv/bin/uv pip compile --quiet pyproject.toml --all-extras --group dev \
+	  --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url $(if $(UPGRADE),--upgrade) \
+	  --output-file requirements.lock
+	@for tool in uv go; do pin=$$(grep -oE '^[a-z-]+==[^ ]+' tools/$$tool.txt); \
+	  tools/pin.sh .tools/uv/bin/uv "$$pin" > .tools/$$tool.new; \
+	  cmp -s .tools/$$tool.new tools/$$tool.txt || cp .tools/$$tool.new tools/$$tool.txt; rm .tools/$$tool.new; done
+
+clean: ## remove everything that make installed, built or cached in this checkout
+	rm -rf .venv .tools .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.tools/uv/.ready: tools/uv.txt tools/uv.sh
+	@tools/uv.sh
+	@touch $@
+
+.venv/.ready: .tools/uv/.ready requirements.lock pyproject.toml tools/environment.sh
+	@tools/environment.sh
+	@touch $@
+
+.venv/.compiled: .venv/.ready $(SOURCES)
+	@$(BIN)/python -m compileall -q $(PACKAGES) benchmarks
+	@touch $@
+
+.tools/bin/cue: .tools/uv/.ready tools/cue/go.mod tools/cue/go.sum tools/cue.sh tools/go.txt
+	@tools/cue.sh
+	@touch $@

@@ -1,0 +1,62 @@
+"""Which pools a contract may use, and how many of its units one instance holds.
+
+Pure; called by the compiler, the ranking and the planner, so that all three agree. Says nothing about cost or risk.
+"""
+
+from __future__ import annotations
+
+from contracts.model import Contract, Eligibility
+from pools.model import Pool
+
+RELAY_S = 1
+"""What the relay of a notice may take, before the node hears it."""
+
+REACTION_S = 2
+"""From notice to first action on the node, at most."""
+
+
+def units_per_instance(contract: Contract, pool: Pool) -> int:
+    """Whole units that one instance of the pool holds; 0 when not even one fits.
+
+    With gangs, whole gangs count only when a gang fits one instance; a gang larger than an instance is laid over several
+    and each instance counts the units that fit it.
+    """
+    unit, room = contract.unit, pool.instance
+    fits = [room.vcpu // unit.vcpu, room.memory // unit.memory]
+    if unit.gpu:
+        fits.append(room.gpu // unit.gpu)
+    if unit.local_disk:
+        fits.append(room.local_disk // unit.local_disk)
+    return min(fits)
+
+
+def attributes_match(eligibility: Eligibility, pool: Pool) -> bool:
+    """Whether the pool offers what the contract asks of hardware and place; a GPU pool serves GPU work only."""
+    offered = pool.attributes
+    ranks = {"any": 0, "25g": 1, "100g": 2, "infiniband": 3}
+    return (
+        offered.architecture == eligibility.architecture
+        and offered.gpu_family == eligibility.gpu_family
+        and ranks[offered.network] >= ranks[eligibility.network]
+        and pool.hall not in eligibility.avoid_halls
+    )
+
+
+def drain_fits(contract: Contract, pool: Pool, *, verification_margin_s: int) -> bool:
+    """Whether relay, reaction, drain budget and verification fit the pool's notice window."""
+    return contract.drain.budget + RELAY_S + REACTION_S + verification_margin_s <= pool.notice_window_s
+
+
+def eligible(contract: Contract, pool: Pool, *, verification_margin_s: int) -> bool:
+    """Whether the contract may use the pool: a committed pool needs no notice window."""
+    return (
+        attributes_match(contract.eligibility, pool)
+        and units_per_instance(contract, pool) >= 1
+        and (pool.committed or drain_fits(contract, pool, verification_margin_s=verification_margin_s))
+    )
+
+
+def class_of(eligibility: Eligibility) -> str:
+    """The name of the eligibility class that waivers and reports use, such as `x86_64` or `gpu-h100`."""
+    base = f"gpu-{eligibility.gpu_family}" if eligibility.gpu_family else eligibility.architecture
+    return base if eligibility.network in ("any", "25g") else f"{base}-{eligibility.network}"
