@@ -81,14 +81,21 @@ class Workload:
 
 
 class Work:
-    """All workloads of one region."""
+    """All workloads of one region. `loads_until` is told when to call `loaded` for an instance."""
 
-    def __init__(self, contracts: Iterable[Contract], scribes: Scribes, record: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        contracts: Iterable[Contract],
+        scribes: Scribes,
+        record: Callable[[Event], None],
+        loads_until: Callable[[str, int], None],
+    ) -> None:
         self.workloads = {contract.name: Workload(contract) for contract in contracts}
         self.by_instance: dict[str, Slots] = {}
         self.dirty: set[str] = set()
         self._scribes = scribes
         self._record = record
+        self._loads_until = loads_until
 
     def booted(self, name: str, *, workload: str, pool: str, paid: Paid, units: int, now: int) -> None:
         """A server of ours began to be billed; until it joins, all its slots count as restarting."""
@@ -139,6 +146,7 @@ class Work:
                 if work.contract.restart == "from-checkpoint" and start_up:
                     begins = now + start_up
                     slots.loading[len(slots.runs)] = begins
+                    self._loads_until(slots.name, begins)
                 self._restored(work, slots, caused_by, begins - now, now)
             slots.runs.append(begins)
         self._close_line(slots, now)
@@ -165,11 +173,6 @@ class Work:
             return
         slots.loading = {k: until for k, until in slots.loading.items() if until > now}
         self._close_line(slots, now)
-
-    def next_loaded(self, name: str) -> int | None:
-        """When the first loading slot of the instance is done."""
-        slots = self.by_instance.get(name)
-        return min(slots.loading.values()) if slots is not None and slots.loading else None
 
     def drain(self, name: str, now: int, notice: str) -> int:
         """The instance drains: it takes no more units; how many it has to end."""
@@ -251,6 +254,7 @@ class Work:
         if now > slots.open_since:
             scribe = self._scribes(now)
             uses = (Use.SERVING, Use.RESTARTING, Use.IDLE, Use.DRAINING)
+            slot = 0
             for use, units in zip(uses, slots.mix, strict=True):
                 if units:
                     self._record(
@@ -265,6 +269,7 @@ class Work:
                             data={
                                 "from_ms": slots.open_since,
                                 "to_ms": now,
+                                "slot": slot,
                                 "units": units,
                                 "of_units": slots.units,
                                 "use": use.value,
@@ -272,6 +277,7 @@ class Work:
                             },
                         )
                     )
+                slot += units
             slots.lines += 1
         slots.open_since = now
 

@@ -106,7 +106,7 @@ class World:
         self.nodes = SimulatedNodes(seed=setting.seed, gateway_bytes_s=region.checkpoint_gateway)
         self._pending: list[Event] = []
         self._recorder = recorder
-        self.work = Work(setting.estate.contracts_of(setting.region), self._scribe, self._pending.append)
+        self.work = Work(setting.estate.contracts_of(setting.region), self._scribe, self._pending.append, self._when_loaded)
         self.policy = policy
         self.reconciler = Reconciler(
             policy.part,
@@ -281,16 +281,9 @@ class World:
         if name in self.work.by_instance and name not in self._joined_at:
             self._joined_at[name] = self.now
             self.work.joined(name, self.now)
-            self._watch_loading(name)
 
-    def _watch_loading(self, name: str) -> None:
-        until = self.work.next_loaded(name)
-        if until is not None:
-            self._at(until, lambda: self._loaded(name))
-
-    def _loaded(self, name: str) -> None:
-        self.work.loaded(name, self.now)
-        self._watch_loading(name)
+    def _when_loaded(self, name: str, until: int) -> None:
+        self._at(until, lambda: self.work.loaded(name, self.now))
 
     def _noticed(self, notice: Notice) -> None:
         slots = self.work.by_instance.get(notice.name)
