@@ -204,7 +204,8 @@ class World:
                     self._tell(told, end)
                     progress(told)
         self.now = end
-        self.cloud.advance(end)
+        self._pass()
+        self._cycle()  # what ended since the last cycle is written down
         self.work.close_books(end)
         self._flush()
         return self.run_result
