@@ -158,9 +158,7 @@ def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sigh
             _billed(census, instance, happened.at, EventType.INSTANCE_ENDED, instance.cause_event, scribe)
 
 
-def _billed(
-    census: Census, instance: Instance, at: int, type_: EventType, caused_by: str, scribe: Scribe
-) -> None:
+def _billed(census: Census, instance: Instance, at: int, type_: EventType, caused_by: str, scribe: Scribe) -> None:
     started = type_ is EventType.INSTANCE_STARTED
     census.events.append(
         scribe.event(

@@ -106,7 +106,9 @@ class World:
         self.nodes = SimulatedNodes(seed=setting.seed, gateway_bytes_s=region.checkpoint_gateway)
         self._pending: list[Event] = []
         self._recorder = recorder
-        self.work = Work(setting.estate.contracts_of(setting.region), self._scribe, self._pending.append, self._when_loaded)
+        self.work = Work(
+            setting.estate.contracts_of(setting.region), self._scribe, self._pending.append, self._when_loaded
+        )
         self.policy = policy
         self.reconciler = Reconciler(
             policy.part,
