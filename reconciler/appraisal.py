@@ -1,12 +1,13 @@
 """Throwaway stand-in."""
 
 from __future__ import annotations
-from dataclasses import dataclass
+
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
-from reconciler.problem import Offers, Resources
-from ledger.events import Event, EventType
+from dataclasses import dataclass
+
 from ledger.causes import Cause
+from ledger.events import Event, EventType
+from reconciler.problem import Offers, Resources
 
 
 @dataclass(frozen=True)

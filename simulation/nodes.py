@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from agent import actions as ordered
 from agent import inputs as told
 from agent.deadline import Notice, NoticeKind
-from agent.drain import DrainState, next_deadline, start, step
+from agent.drain import next_deadline, start, step
+from agent.state import DrainState
 from contracts.errors import Refused
 from contracts.model import Contract
 
@@ -155,7 +155,7 @@ class SimulatedNodes:
 
     def _step(self, instance: str, running: _Running, said: told.Input, now: int) -> None:
         running.state, actions = step(running.state, said, now)
-        self._carry_out(instance, running, actions, now)
+        self._carry_out(running, actions, now)
 
     def _later(self, running: _Running, at: int, said: told.Input) -> None:
         self._count += 1

@@ -12,16 +12,18 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from agent.deadline import Notice as NodeNotice
 from agent.deadline import NoticeKind
 from contracts.errors import Gone
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools.provider import Notice
-from reconciler.cycle import Decision, Memory
+from reconciler.cycle import Memory
 from reconciler.drafts import Scribe, event_id
 from reconciler.loop import Ports, Reconciler
 from reconciler.ports import Demand, NodeView, Recorder, SchedulerView
 from reconciler.steps import Step
+from repo_layout.model import Estate
 from simulation.cloud import SimulatedCloud
 from simulation.cloud_model import CloudParameters, EndCause, Happening, HappeningKind, Wave
 from simulation.demand import changes
@@ -29,7 +31,6 @@ from simulation.moments import Moment
 from simulation.nodes import Drained, SimulatedNodes, notice_of
 from simulation.policies import Policy
 from simulation.work import Work
-from repo_layout.model import Estate
 
 CYCLE_MS = 300_000
 """Ranking and placement every five minutes."""
@@ -193,9 +194,8 @@ class World:
             times = [self._cycle_at]
             if self._timers:
                 times.append(self._timers[0][0])
-            for source in (self.cloud.next_event_at(), self.nodes.next_event_at()):
-                if source is not None:
-                    times.append(source)
+            nexts = (self.cloud.next_event_at(), self.nodes.next_event_at())
+            times += [at for at in nexts if at is not None]
             self.now = max(self.now, min(times))
             if self.now >= end:
                 break
@@ -304,10 +304,7 @@ class World:
         cause_event = event_id(EventType.NOTICE_RECEIVED, self.setting.region, subject)
         self._begin_drain(notice.name, told, cause_event, subject)
 
-    def _begin_drain(self, name: str, told: object, caused_by: str, subject: str) -> None:
-        from agent.deadline import Notice as NodeNotice
-
-        assert isinstance(told, NodeNotice)
+    def _begin_drain(self, name: str, told: NodeNotice, caused_by: str, subject: str) -> None:
         slots = self.work.by_instance[name]
         contract = self.work.workloads[slots.workload].contract
         began = name not in self.nodes.draining
