@@ -1,7 +1,7 @@
 """One cycle's decision, pure: from memory and what was seen to the steps that may go out.
 
-`Memory` is all that lasts between two cycles; `decide` returns the next one. The loop observes before and applies after;
-`ebbtide plan` calls `decide` alone and touches nothing.
+`Memory` is all that lasts between two cycles; `decide` returns the next one. The loop observes before and applies
+after; `ebbtide plan` calls `decide` alone and touches nothing.
 """
 
 from __future__ import annotations

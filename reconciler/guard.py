@@ -142,8 +142,7 @@ def _blind(eyes: Eyes, limits: GuardLimits) -> tuple[Cause, str] | None:
     if improbable and not eyes.accepted_loss:
         return (
             Cause.IMPROBABLE_LOSS,
-            f"{eyes.unexplained} of {eyes.alive} instances are missing unexplained, over {limits.improbable_share} %: "
-            "if that is true, accept the listing",
+            f"{eyes.unexplained} of {eyes.alive} are missing unexplained, over {limits.improbable_share} %; true? accept it",
         )
     return None
 

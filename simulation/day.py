@@ -1,9 +1,9 @@
 """One day of losses for one region: a recorded day, or one that the region model draws, laid onto the region's pools.
 
-Used by the demo, by `ebbtide plan` and `run` on the simulated provider, and by the day benchmark. A recorded site becomes
-a hall, its pools are spread over the hall's capacity domains in order, and what fell there falls here as the same
-share of hosts at the same second of the day. Neither kind of day records notices: by a stated rule five losses in a hundred
-come without one, the others with the pool's own notice.
+Used by the demo, by `ebbtide plan` and `run` on the simulated provider, and by the day benchmark. A recorded site
+becomes a hall, its pools are spread over the hall's capacity domains in order, and what fell there falls here as the
+same share of hosts at the same second of the day. Neither kind of day records notices: by a stated rule five losses in
+a hundred come without one, the others with the pool's own notice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What the workloads of a simulated region do: units on slots, checkpoints, work done and work lost.
 
 Driven by `simulation.world`; plays the schedulers' part (which unit runs where) and the applications' part (what a
-checkpoint saves). It reports usage, lost work and restores as ledger events, and knows nothing of pools, rates or plans.
+checkpoint saves). It reports usage, lost work, restores and storage as ledger events, and knows no plans and no rates
+but the store's.
 
 Time is milliseconds. A slot holds one unit. A unit's progress since its last save is lost with its node, unless a
 checkpoint on notice was finished by the drain; a job without checkpoints begins again.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from contracts.model import Contract
 from ledger.causes import Cause
@@ -18,6 +20,9 @@ from ledger.events import Event, EventType, Paid, Use
 from reconciler.drafts import Scribe, event_id
 
 Scribes = Callable[[int], Scribe]
+
+KEPT_CHECKPOINTS = 2
+"""The newest complete checkpoint, and the one before it until the newest is proven."""
 
 
 @dataclass(slots=True)
@@ -41,6 +46,8 @@ class Slots:
     mix: tuple[int, int, int, int] = (0, 0, 0, 0)
     lines: int = 0
     notice: str = ""
+    cause: Cause = Cause.CLAIM_GREW
+    loading_for: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +104,19 @@ class Work:
         self._record = record
         self._loads_until = loads_until
 
-    def booted(self, name: str, *, workload: str, pool: str, paid: Paid, units: int, now: int) -> None:
-        """A server of ours began to be billed; until it joins, all its slots count as restarting."""
-        slots = Slots(name, workload, pool, paid, units, open_since=now, mix=(0, units, 0, 0))
+    def booted(self, name: str, *, workload: str, pool: str, paid: Paid, units: int, cause: Cause, now: int) -> None:
+        """A server of ours began to be billed; until it joins, all its slots count as restarting, for its cause."""
+        slots = Slots(name, workload, pool, paid, units, open_since=now, mix=(0, units, 0, 0), cause=cause)
         self.by_instance[name] = slots
 
     def joined(self, name: str, now: int) -> None:
         """The instance became a node: its slots are free."""
         slots = self.by_instance[name]
+        self._write_line(slots, now)
         slots.joined = True
+        slots.mix = self._mix(slots)
         self.workloads[slots.workload].slots[name] = slots
-        self._close_line(slots, now)
+        self.dirty.add(name)
         self.assign(slots.workload, now)
 
     def want(self, workload: str, target: int, now: int) -> None:
@@ -146,6 +155,7 @@ class Work:
                 if work.contract.restart == "from-checkpoint" and start_up:
                     begins = now + start_up
                     slots.loading[len(slots.runs)] = begins
+                    slots.loading_for = caused_by
                     self._loads_until(slots.name, begins)
                 self._restored(work, slots, caused_by, begins - now, now)
             slots.runs.append(begins)
@@ -233,6 +243,34 @@ class Work:
         for slots in self.by_instance.values():
             self._write_line(slots, now)
 
+    @staticmethod
+    def _why(slots: Slots, use: Use, region: str) -> tuple[Cause, str]:
+        """Why slots were not serving: the boot's own cause, the loss that is made good, or the drain."""
+        if use is Use.RESTARTING and not slots.joined:
+            return slots.cause, event_id(EventType.INSTANCE_REQUESTED, region, slots.name)
+        if use is Use.RESTARTING:
+            return Cause.RESTORED, slots.loading_for
+        if use is Use.DRAINING and slots.notice:
+            return Cause.NOTICE, event_id(EventType.DRAIN_STARTED, region, slots.notice)
+        return Cause.ACCOUNTING, event_id(EventType.INSTANCE_STARTED, region, slots.name)
+
+    def charge_storage(self, now: int, *, rate_gib_hour: Decimal, currency: str, hours: int) -> None:
+        """What the checkpoints of every running unit cost for the hours before `now`: the last two are kept."""
+        for name, work in self.workloads.items():
+            size = work.contract.checkpoint.size or 0
+            gib = Decimal(size * KEPT_CHECKPOINTS * work.running) / 2**30
+            amount = (gib * rate_gib_hour * hours).quantize(Decimal("0.000001"))
+            if amount:
+                self._record(
+                    self._scribes(now).event(
+                        EventType.STORAGE_CHARGED,
+                        f"{name}/{now}",
+                        Cause.ACCOUNTING,
+                        workload=name,
+                        data={"amount": str(amount), "currency": currency},
+                    )
+                )
+
     def _mix(self, slots: Slots) -> tuple[int, int, int, int]:
         """Slots serving, restarting, idle, draining."""
         if not slots.joined:
@@ -257,12 +295,13 @@ class Work:
             slot = 0
             for use, units in zip(uses, slots.mix, strict=True):
                 if units:
+                    cause, caused_by = self._why(slots, use, scribe.region)
                     self._record(
                         scribe.event(
                             EventType.USAGE,
                             f"{slots.name}/{slots.lines}/{use.value}",
-                            Cause.ACCOUNTING,
-                            caused_by=event_id(EventType.INSTANCE_STARTED, scribe.region, slots.name),
+                            cause,
+                            caused_by=caused_by,
                             workload=slots.workload,
                             pool=slots.pool,
                             instance=slots.name,

@@ -45,6 +45,9 @@ NEVER_JOINS = 0.002
 """Share of servers that boot and never register."""
 
 DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
+HOURS_IN_MONTH = 730
+"""A storage month is a twelfth of a year, as object stores bill it."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,8 @@ class World:
         self.lost = 0
         self.cloud.schedule(setting.waves)
         end = setting.start + int(setting.days * DAY_MS)
+        for at in range(setting.start + HOUR_MS, end, HOUR_MS):
+            self._at(at, self._charge_hour)
         for contract in setting.estate.contracts_of(setting.region):
             for at, units in changes(contract, seed=setting.seed, start=setting.start, end=end):
                 self._at(at, lambda name=contract.name, n=units: self.work.want(name, n, self.now))  # type: ignore[misc]  # defaults bind the loop's values
@@ -235,6 +240,26 @@ class World:
         if self.reconciler.deferred:
             self._poke(POKE_MS)
 
+    def _charge_hour(self) -> None:
+        """Checkpoint storage and our own footprint, charged an hour at a time for the hour that ends."""
+        settings = self.setting.estate.settings
+        self.work.charge_storage(
+            self.now,
+            rate_gib_hour=settings.storage_rate_per_gib_month / HOURS_IN_MONTH,
+            currency=settings.currency,
+            hours=1,
+        )
+        if settings.footprint_per_day is not None:
+            amount = settings.footprint_per_day.amount / (24 * len(settings.regions))
+            self._pending.append(
+                self._scribe(self.now).event(
+                    EventType.FOOTPRINT_CHARGED,
+                    f"{self.now}",
+                    Cause.ACCOUNTING,
+                    data={"amount": f"{amount:.6f}", "currency": settings.currency},
+                )
+            )
+
     def _flush(self) -> None:
         if self._pending:
             events, self._pending[:] = list(self._pending), []
@@ -275,6 +300,7 @@ class World:
             pool=happened.pool,
             paid=instance.paid,
             units=instance.units,
+            cause=instance.cause,
             now=happened.at,
         )
         if self._random.random() >= NEVER_JOINS:
@@ -382,12 +408,16 @@ class World:
             return
         if slots.runs:
             noticed = name in self.nodes.draining
+            known = self.reconciler.memory.fleet.instances.get(name)
+            agreed = happened.cause is EndCause.DELETED or (known is not None and known.released)
             self.work.stopped(
                 name,
                 happened.at,
                 saved=False,
                 cause=Cause.LOST_AFTER_NOTICE if noticed else Cause.LOST_WITHOUT_NOTICE,
-                caused_by=event_id(EventType.INSTANCE_LOST, self.setting.region, name),
+                caused_by=event_id(
+                    EventType.INSTANCE_ENDED if agreed else EventType.INSTANCE_LOST, self.setting.region, name
+                ),
             )
         self.nodes.lost(name)
         self.work.ended(name, happened.at)
