@@ -191,7 +191,7 @@ def test_a_pool_that_never_shows_a_node_is_left_out_with_a_note(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"metadata": {"gap_seconds": 600}, "data": [1,\n 0', r"z_v100_1\.json:2:\d+: no JSON"),
+        ('{"metadata": {"gap_seconds": 600}, "data": [1,\n 0', r"z_v100_1\.json:\d+:\d+: no JSON"),
         ('{"metadata": {}, "data": [1]}', r"z_v100_1\.json:1:1: expected"),
         ('{"metadata": {"gap_seconds": 0}, "data": [1]}', r"z_v100_1\.json:1:1: expected"),
         ('{"metadata": {"gap_seconds": true}, "data": [1]}', r"z_v100_1\.json:1:1: expected"),
