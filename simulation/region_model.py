@@ -13,7 +13,7 @@ its own past.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
@@ -92,15 +92,20 @@ class _Region:
         return slice(self.first[aggregate], self.first[aggregate + 1])
 
 
-def topology_of(trace: Trace) -> tuple[HallShape, ...]:
-    """The halls, aggregates, pools and sizes of a trace, so that a model can be drawn for the same machine."""
+def topology_from(rows: Iterable[tuple[str, str, str, int]]) -> tuple[HallShape, ...]:
+    """Halls from rows of pool, hall, aggregate and size in nodes, in the order in which each first appears."""
     halls: dict[str, dict[str, list[PoolShape]]] = {}
-    for pool in trace.pools:
-        halls.setdefault(pool.hall, {}).setdefault(pool.aggregate, []).append(PoolShape(pool.name, pool.size))
+    for pool, hall, aggregate, size in rows:
+        halls.setdefault(hall, {}).setdefault(aggregate, []).append(PoolShape(pool, size))
     return tuple(
         HallShape(hall, tuple(AggregateShape(name, tuple(pools)) for name, pools in aggregates.items()))
         for hall, aggregates in halls.items()
     )
+
+
+def topology_of(trace: Trace) -> tuple[HallShape, ...]:
+    """The halls, aggregates, pools and sizes of a trace, so that a model can be drawn for the same machine."""
+    return topology_from((pool.name, pool.hall, pool.aggregate, pool.size) for pool in trace.pools)
 
 
 def sample(parameters: RegionParameters, topology: Sequence[HallShape], *, start: int, days: int, seed: int) -> Trace:

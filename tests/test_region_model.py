@@ -19,6 +19,7 @@ from simulation.region_model import (
     HallShape,
     PoolShape,
     sample,
+    topology_from,
     topology_of,
 )
 from simulation.region_parameters import RegionParameters, Table, packaged, parse
@@ -192,3 +193,11 @@ def test_a_topology_or_time_that_makes_no_region_is_refused(
 ) -> None:
     with pytest.raises(Refused, match=message):
         sample(packaged(), shape, start=START, days=days, seed=1)
+
+
+def test_a_topology_from_rows_keeps_pools_together_by_hall_and_aggregate() -> None:
+    rows = [("p1", "h1", "a1", 3), ("p2", "h2", "a2", 4), ("p3", "h1", "a1", 5)]
+    assert topology_from(rows) == (
+        HallShape("h1", (AggregateShape("a1", (PoolShape("p1", 3), PoolShape("p3", 5))),)),
+        HallShape("h2", (AggregateShape("a2", (PoolShape("p2", 4),)),)),
+    )
