@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from contracts.fields import RULES_BROKEN, shown
 from contracts.findings import Fault
@@ -90,8 +89,8 @@ def unknown(path: Path, allowed: Sequence[str]) -> Fault:
 def model_faults(model: type[BaseModel], error: ValidationError) -> tuple[Fault, ...]:
     """Everything that pydantic found, one fault each."""
     found: list[Fault] = []
-    for detail in error.errors(include_url=False):
-        found.extend(_faults_of(model, detail))
+    for told in error.errors(include_url=False):
+        found.extend(_faults_of(model, told["type"], told["loc"], told["input"], told.get("ctx", {})))
     return tuple(found)
 
 
@@ -141,10 +140,9 @@ def _compares_wrong(rule: Fault, form: Iterable[Fault]) -> bool:
     return False
 
 
-def _faults_of(model: type[BaseModel], detail: ErrorDetails) -> Iterable[Fault]:
-    path: Path = detail["loc"]
-    kind, value = detail["type"], detail["input"]
-    context: Mapping[str, Any] = detail.get("ctx", {})
+def _faults_of(
+    model: type[BaseModel], kind: str, path: Path, value: object, context: Mapping[str, Any]
+) -> Iterable[Fault]:
     if kind == RULES_BROKEN:
         for fault in context["faults"]:
             yield Fault((*path, *fault.path), fault.code, fault.message, fault.seen, fault.expected, fault.hint)
@@ -180,7 +178,7 @@ def _bound(kind: str, context: Mapping[str, Any]) -> str:
     return "another value"
 
 
-def _inner(annotation: Any) -> type[BaseModel] | None:
+def _inner(annotation: object) -> type[BaseModel] | None:
     """The model inside an annotation such as `tuple[PoolRow, ...]` or `Drain | None`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation

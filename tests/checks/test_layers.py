@@ -190,7 +190,10 @@ def test_a_converter_that_goes_in_circles_is_stopped() -> None:
 
 def test_nothing_of_a_file_forges_a_line_of_the_report(cue: Cue) -> None:
     forged = 'x"\u2028\n' + f"contract.{key(0)}.maximum: EBT-120 forged:\n    ./x.cue:1:1\n"
-    sources = [source_of(Kind.CONTRACT, _contract(), 0), source_of(Kind.CONTRACT, _contract(unit=forged, tier=forged), 1)]
+    sources = [
+        source_of(Kind.CONTRACT, _contract(), 0),
+        source_of(Kind.CONTRACT, _contract(unit=forged, tier=forged), 1),
+    ]
     verdict = cue.judge(sources)
     assert verdict.faults.keys() == {sources[1].file}
 
