@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -113,13 +113,14 @@ def merged(model: Sequence[Fault], schema: Iterable[Fault]) -> tuple[Fault, ...]
     form = [fault for fault in (*model, *schema) if fault.code in FORM]
     known = {(fault.path, fault.code) for fault in model}
     wrong = {fault.path for fault in model if fault.code in FORM}
+    # to the schema a field that is wrong inside is absent as well
+    holds_wrong = {f.path[:n] for f in (*model, *schema) if f.code != MISSING for n in range(1, len(f.path) + 1)}
     extra: list[Fault] = []
     for fault in schema:
         if (fault.path, fault.code) in known:
             continue
         if fault.code == MISSING:
-            # to the schema a field that is wrong inside is absent as well
-            told = any(f.path[: len(fault.path)] == fault.path and f.code != MISSING for f in (*model, *schema))
+            told = fault.path in holds_wrong
         elif fault.code in FORM:
             told = False
         else:
@@ -146,6 +147,8 @@ def _faults_of(
     if kind == RULES_BROKEN:
         for fault in context["faults"]:
             yield Fault((*path, *fault.path), fault.code, fault.message, fault.seen, fault.expected, fault.hint)
+    elif kind == "too_short" and isinstance(value, Sized) and len(value) >= context["min_length"]:
+        return  # there are items enough, and each of them is told to be wrong
     elif kind == "missing":
         yield missing(path)
     elif kind == "extra_forbidden":

@@ -120,6 +120,14 @@ def test_all_rules_of_a_file_are_told_at_once() -> None:
     assert {f.code for f in judge(source_of(Kind.CONTRACT, data)).faults} == {"EBT-150", "EBT-151", "EBT-152"}
 
 
+def test_a_list_whose_only_item_is_wrong_is_not_called_too_short() -> None:
+    rows = {**WHOLE[Kind.POOL][0], "rows": [{"name": "r"}]}
+    faults = judge(source_of(Kind.POOL, rows)).faults
+    assert {fault.code for fault in faults} == {"EBT-119"}
+    (empty,) = judge(source_of(Kind.POOL, {**rows, "rows": []})).faults
+    assert (empty.path, empty.expected) == (("rows",), "at least 1 items")
+
+
 def test_names_of_code_are_no_names_of_files() -> None:
     data = {name: value for name, value in _contract().items() if name != "runsOn"}
     faults = judge(source_of(Kind.CONTRACT, {**data, "runs_on": WHOLE[Kind.CONTRACT][0]["runsOn"]})).faults
