@@ -114,7 +114,7 @@ def merged(model: Sequence[Fault], schema: Iterable[Fault]) -> tuple[Fault, ...]
     known = {(fault.path, fault.code) for fault in model}
     wrong = {fault.path for fault in model if fault.code in FORM}
     # to the schema a field that is wrong inside is absent as well
-    holds_wrong = {f.path[:n] for f in (*model, *schema) if f.code != MISSING for n in range(1, len(f.path) + 1)}
+    holds_wrong = {f.path[:n] for f in (*model, *schema) for n in range(1, len(f.path) + (f.code != MISSING))}
     extra: list[Fault] = []
     for fault in schema:
         if (fault.path, fault.code) in known:

@@ -83,6 +83,11 @@ def test_a_missing_field_is_dropped_where_the_field_is_wrong_inside() -> None:
     assert merged((), (absent,)) == (absent,)
 
 
+def test_a_mapping_that_lacks_a_field_is_not_called_missing_itself(cue: Cue) -> None:
+    findings = findings_of(changed(FORECAST, ("unit: {vcpu: 4, memory: 16GiB}", "unit: {vcpu: 4}")), cue)
+    assert [finding.message for finding in findings] == ["memory is missing in unit"]
+
+
 def test_every_one_file_rule_names_the_fields_that_it_compares() -> None:
     assert {code for code in RULES if "EBT-150" <= code < "EBT-200"} == RULE_SIBLINGS.keys()
 
