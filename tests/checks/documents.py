@@ -250,9 +250,9 @@ def documents(draw: Callable[..., object]) -> tuple[Kind, dict[str, object]]:
     """A document of some kind with up to three changes: a value replaced, a field dropped, added or listed twice."""
     kind = draw(st.sampled_from(sorted(WHOLE, key=lambda k: k.value)))
     assert isinstance(kind, Kind)
-    document = draw(st.sampled_from(WHOLE[kind]))
-    assert isinstance(document, dict)
-    document = copy.deepcopy(document)
+    whole = draw(st.sampled_from(WHOLE[kind]))
+    assert isinstance(whole, dict)
+    document: dict[str, object] = copy.deepcopy(whole)
     for _ in range(int(str(draw(st.integers(0, 3))))):
         paths = _paths(document)
         if not paths:
