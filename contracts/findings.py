@@ -39,6 +39,21 @@ class Finding:
     severity: Severity = Severity.ERROR
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong inside one document, before its place in the file is looked up.
+
+    `path` is in the names of the file, list items by their number from 0; it is never shown to a person as it is.
+    """
+
+    path: tuple[str | int, ...]
+    code: str
+    message: str
+    seen: str = ""
+    expected: str = ""
+    hint: str = ""
+
+
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Findings without repetition, sorted by file, line, column, code and text."""
     return tuple(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import enum
-from typing import Literal
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from contracts.fields import Declared, Name
+from contracts.fields import Date, Declared, Flag, Name, Positive
+from contracts.findings import Fault
 
 
 class GroupKind(enum.Enum):
@@ -22,10 +24,10 @@ class GroupKind(enum.Enum):
 class Evidence(Declared):
     """What a learnt group rests on."""
 
-    waves: int = Field(ge=1, strict=True)
-    first: str
-    last: str
-    note: str = Field(default="", max_length=400)
+    waves: Positive
+    first: Date
+    last: Date
+    note: Annotated[str, Field(strict=True, max_length=400)] = ""
 
 
 class GroupFile(Declared):
@@ -36,6 +38,12 @@ class GroupFile(Declared):
     region: Name
     name: Name
     falls_with: Literal["aggregate", "hall", "power", "observed"]
-    bounding: bool = True
+    bounding: Flag = True
     members: tuple[Name, ...] = Field(min_length=1, max_length=1000)
     evidence: Evidence | None = None
+
+    def faults(self) -> Iterator[Fault]:
+        """A learnt group that says nothing of what it was learnt from."""
+        if self.falls_with == "observed" and self.evidence is None:
+            message = f"the observed group {self.name} has no evidence"
+            yield Fault(("fallsWith",), "EBT-166", message, "observed", "evidence with waves, first and last")

@@ -39,6 +39,7 @@ def attributes_match(eligibility: Eligibility, pool: Pool) -> bool:
         and offered.gpu_family == eligibility.gpu_family
         and ranks[offered.network] >= ranks[eligibility.network]
         and pool.hall not in eligibility.avoid_halls
+        and pool.instance.memory >= (eligibility.memory_per_vcpu or 0) * pool.instance.vcpu
     )
 
 
@@ -57,6 +58,9 @@ def eligible(contract: Contract, pool: Pool, *, verification_margin_s: int) -> b
 
 
 def class_of(eligibility: Eligibility) -> str:
-    """The name of the eligibility class that waivers and reports use, such as `x86_64` or `gpu-h100`."""
-    base = f"gpu-{eligibility.gpu_family}" if eligibility.gpu_family else eligibility.architecture
+    """The name of the eligibility class that waivers and reports use, such as `x86-64` or `gpu-h100`.
+
+    It is a name like any other, because a waiver's file carries it.
+    """
+    base = f"gpu-{eligibility.gpu_family}" if eligibility.gpu_family else eligibility.architecture.replace("_", "-")
     return base if eligibility.network in ("any", "25g") else f"{base}-{eligibility.network}"

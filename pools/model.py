@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from contracts.fields import Bytes, ClockField, Count, Declared, Name, Positive, Seconds
+from contracts.fields import Bytes, ClockField, Count, Declared, Name, Positive, Seconds, SomeBytes
 
 
 class HostShape(Declared):
@@ -19,7 +19,7 @@ class HostShape(Declared):
 
     count: Positive
     vcpu: Positive
-    memory: Bytes
+    memory: SomeBytes
     gpu: Count = 0
     local_disk: Bytes = 0
 
@@ -36,7 +36,7 @@ class InstanceShape(Declared):
     """What one instance of the flavor holds."""
 
     vcpu: Positive
-    memory: Bytes
+    memory: SomeBytes
     gpu: Count = 0
     local_disk: Bytes = 0
 

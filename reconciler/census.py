@@ -14,7 +14,7 @@ from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import FaultKind, Lifecycle, LifecycleKind, Listing, Notice, Server, Signals, Status
 from reconciler.drafts import Scribe, event_id
-from reconciler.fleet import READY, STARTING, Debt, Fleet, Instance, Phase
+from reconciler.fleet import Debt, Fleet, Instance, Phase
 from reconciler.ports import NodeView
 
 FEW = 3
@@ -104,6 +104,8 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         after = _as_node(census, after, sight, scribe)
         if after.phase is Phase.GONE and not before.released and before.phase is not Phase.FAILED:
             debts.setdefault(name, Debt(after.workload, name, after.cause, after.cause_event))
+        if after.moving_to and after.moving_to not in rows:
+            after = replace(after, moving_to="")  # whoever was to take over is not there: it stays
         if after is not before:
             instances[name] = after
     census.fleet = replace(fleet, instances=instances, debts=tuple(debts.values()), quarantined=frozenset(quarantined))
@@ -273,7 +275,7 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
         changes["pool"] = row.pool
     if instance.phase is Phase.REQUESTED:
         changes["phase"] = Phase.BOOTING
-    if instance.phase in STARTING:
+    if instance.starting:
         overdue = sight.now - instance.requested_at > sight.join_timeout_s * 1000
         if row.status is Status.ERROR:
             cause = FAULT_CAUSES[row.fault or FaultKind.OTHER]
@@ -365,7 +367,7 @@ def _as_node(census: Census, instance: Instance, sight: Sight, scribe: Scribe) -
             )
         )
     phase = instance.phase
-    if phase in STARTING or phase in READY:
+    if instance.supply:
         phase = Phase.SERVING if view.busy_units else Phase.JOINED
     same = (instance.joined_at, instance.busy_units, instance.covered, instance.phase)
     if same == (view.joined_at, view.busy_units, view.covered, phase):

@@ -18,13 +18,16 @@ class Claim:
     """One workload's need in units: `floor` on committed capacity, `interruptible` beyond it.
 
     `desired` is what bounds are shares of: the interruptible claim, never shrunk by losses. `held` says that its
-    scheduler is silent and the claim is the last one known.
+    scheduler is silent and the claim is the last one known. While less is asked for than is claimed, `lower_since` and
+    `lower` remember since when, and the most that was asked for meanwhile.
     """
 
     workload: str
     floor: int
     interruptible: int
     held: bool = False
+    lower_since: int = 0
+    lower: int = 0
 
     @property
     def desired(self) -> int:
@@ -35,6 +38,11 @@ class Claim:
     def total(self) -> int:
         """All units claimed."""
         return self.floor + self.interruptible
+
+
+SHRINK_AFTER_MS = 600_000
+"""A claim shrinks when less has been asked for over ten minutes: what is given back and asked for again at once costs a
+boot and a join. The wait is what node autoscalers use by default."""
 
 
 def claim_of(contract: Contract, wanted: int) -> Claim:
@@ -51,10 +59,23 @@ def claim_of(contract: Contract, wanted: int) -> Claim:
     return Claim(contract.name, floor, -(-beyond // gang) * gang if gang > 1 else beyond)
 
 
-def claims(contracts: tuple[Contract, ...], view: SchedulerView, last: Mapping[str, Claim]) -> dict[str, Claim]:
-    """Every contract's claim now, by workload.
+def settle(before: Claim | None, fresh: Claim, now: int) -> Claim:
+    """The claim that holds: growth at once, shrinking after a wait and then to the most asked for meanwhile."""
+    if before is None or fresh.interruptible >= before.interruptible or fresh.floor != before.floor:
+        return fresh
+    since = before.lower_since or now
+    lower = max(before.lower, fresh.interruptible) if before.lower_since else fresh.interruptible
+    if now - since >= SHRINK_AFTER_MS:
+        return Claim(fresh.workload, fresh.floor, lower)
+    return Claim(fresh.workload, before.floor, before.interruptible, lower_since=since, lower=lower)
 
-    A workload whose cluster answered and showed no work claims its floor only; one whose cluster is silent keeps the
+
+def claims(
+    contracts: tuple[Contract, ...], view: SchedulerView, last: Mapping[str, Claim], now: int
+) -> dict[str, Claim]:
+    """Every contract's claim at `now`, by workload.
+
+    A workload whose cluster answered and showed no work comes down to its floor; one whose cluster is silent keeps the
     claim in `last`.
     """
     result: dict[str, Claim] = {}
@@ -66,5 +87,5 @@ def claims(contracts: tuple[Contract, ...], view: SchedulerView, last: Mapping[s
             continue
         demand = view.demands.get(contract.name)
         wanted = demand.running + demand.starting + demand.pending if demand else 0
-        result[contract.name] = claim_of(contract, wanted)
+        result[contract.name] = settle(last.get(contract.name), claim_of(contract, wanted), now)
     return result

@@ -18,7 +18,7 @@ from reconciler import arbiter, census, claims, diff, guard
 from reconciler.appraisal import Appraisal, Appraiser
 from reconciler.desired import Facts, Partition, closed_pools, problem, wanted
 from reconciler.drafts import Scribe
-from reconciler.fleet import READY, Fleet, Phase
+from reconciler.fleet import Fleet, Phase
 from reconciler.placement import place
 from reconciler.ports import SchedulerView
 from reconciler.problem import Placement
@@ -127,6 +127,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
             naming=diff.Naming(part.region, memory.epoch, counted.fleet.sequence),
             now=seen.now,
             drained={name: view.drained for name, view in seen.schedulers.nodes.items() if view.drained},
+            moves=placement.moves,
         )
     )
     listed_at = seen.listing.as_of if seen.listing else memory.listed_at
@@ -135,7 +136,9 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         eyes=guard.Eyes(
             now=seen.now,
             listed_at=listed_at,
-            complete_projects=frozenset(p.name for p in seen.listing.parts if p.complete) if seen.listing else frozenset(),
+            complete_projects=frozenset(p.name for p in seen.listing.parts if p.complete)
+            if seen.listing
+            else frozenset(),
             owned_projects=frozenset(region.projects),
             verified=seen.verified,
             stopped=seen.stopped,
@@ -150,7 +153,9 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         fleet=counted.fleet,
         limits=region.guard,
         state=memory.guard,
-        ground=guard.Ground({p.name: p.domain for p in part.pools}, {p.name: part.groups.get(p.domain, ()) for p in part.pools}),
+        ground=guard.Ground(
+            {p.name: p.domain for p in part.pools}, {p.name: part.groups.get(p.domain, ()) for p in part.pools}
+        ),
         spreads=_spreads(part, counted.fleet, claimed),
     )
     after = replace(
@@ -187,7 +192,7 @@ def _claims(
     part: Partition, memory: Memory, seen: Seen, scribe: Scribe
 ) -> tuple[dict[str, claims.Claim], dict[str, str], list[Event]]:
     """This cycle's claims, the event behind each, and an event for each claim that changed."""
-    claimed = claims.claims(part.contracts, seen.schedulers, memory.claims)
+    claimed = claims.claims(part.contracts, seen.schedulers, memory.claims, seen.now)
     told = dict(memory.claim_events)
     events = []
     for name, claim in claimed.items():
@@ -219,7 +224,7 @@ def _rule(
     running: dict[str, int] = defaultdict(int)
     on_fallback: dict[str, int] = defaultdict(int)
     for instance in fleet.instances.values():
-        if instance.phase in READY:
+        if instance.ready:
             running[instance.workload] += instance.units
             if instance.paid is Paid.FALLBACK:
                 on_fallback[instance.workload] += instance.units

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from contracts.model import Contract
 from correlation_groups.spread import Shares
 from ledger.events import Paid
-from pools.eligibility import class_of, units_per_instance
+from pools.eligibility import class_of, eligible, units_per_instance
 from pools.model import Pool
 from pools.provider import Quota, Reclaim
 from reconciler.claims import Claim
 from reconciler.diff import Wanted
-from reconciler.fleet import READY, Fleet, Instance, Phase
+from reconciler.fleet import Fleet, Phase
 from reconciler.problem import (
     UNKNOWN_POOL,
     DomainSupply,
@@ -72,8 +72,12 @@ class Partition:
     groups: Mapping[str, tuple[str, ...]]
     shares: Mapping[str, Shares]
     units: Mapping[tuple[str, str], int]
+    eligible_units: Mapping[tuple[str, str], int]
     pool_by_name: Mapping[str, Pool]
     contract_by_name: Mapping[str, Contract]
+    resources: Mapping[str, Resources]
+    strict: frozenset[str]
+    milli_ncu: Mapping[str, int]
 
 
 def partition(estate: Estate, region: str) -> Partition:
@@ -86,6 +90,8 @@ def partition(estate: Estate, region: str) -> Partition:
         if group.bounding and group.falls_with in kinds:
             for member in group.members:
                 groups[member].append(group.name)
+    units = {(c.name, p.name): units_per_instance(c, p) for c in contracts for p in pools}
+    margin = estate.region(region).verification_margin
     return Partition(
         estate=estate,
         region=region,
@@ -93,9 +99,18 @@ def partition(estate: Estate, region: str) -> Partition:
         pools=pools,
         groups={domain: tuple(sorted(names)) for domain, names in groups.items()},
         shares={c.name: shares_of(estate, region, c) for c in contracts},
-        units={(c.name, p.name): units_per_instance(c, p) for c in contracts for p in pools},
+        units=units,
+        eligible_units={
+            (c.name, p.name): units[c.name, p.name]
+            for c in contracts
+            for p in pools
+            if eligible(c, p, verification_margin_s=margin)
+        },
         pool_by_name={p.name: p for p in pools},
         contract_by_name={c.name: c for c in contracts},
+        resources={p.name: resources_of(p) for p in pools},
+        strict=frozenset(c.name for c in contracts if c.tier.rank <= STRICT_RANK),
+        milli_ncu={c.name: milli_ncu(estate, c) for c in contracts},
     )
 
 
@@ -127,39 +142,74 @@ def milli_ncu(estate: Estate, contract: Contract) -> int:
 def problem(part: Partition, facts: Facts) -> Problem:
     """The placement problem of this cycle."""
     movement = part.estate.settings.movement
-    supply = sum(1 for i in facts.fleet.instances.values() if i.supply)
+    count = _count(part, facts)
+    closed = closed_pools(part, facts.now, facts.reclaims)
     return Problem(
-        domains=_domains(part, facts),
-        pools=tuple(_pool_supply(part, facts, pool) for pool in part.pools),
+        domains=_domains(part, facts, count),
+        pools=tuple(_pool_supply(facts, pool, part, closed) for pool in part.pools),
         teams=tuple(Team(t.name, t.weight, t.ncu_limit * 1000) for t in part.estate.settings.teams),
         needs=tuple(_need(part, facts, contract) for contract in part.contracts),
-        held=tuple(_held(part, facts)),
+        held=tuple(Held(workload, pool, *tally) for (workload, pool), tally in sorted(count.slots.items())),
         horizon_h=max(1, movement.horizon // 3600),
-        max_moves=max(1, supply * movement.per_cycle_share // 100),
+        max_moves=max(1, count.supply * movement.per_cycle_share // 100),
         tie_break=facts.now // 86_400_000,
     )
 
 
-def _domains(part: Partition, facts: Facts) -> tuple[DomainSupply, ...]:
-    """Capacity is what the provider offers beyond what we hold, plus what we hold (leaving instances included)."""
-    held: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+@dataclass
+class _Count:
+    """One pass over the fleet. `slots` -> [instances, units, movable, idle, leaving], in the order of `Held`'s fields."""
+
+    slots: dict[tuple[str, str], list[int]]
+    in_pool: dict[str, int]
+    supply: int
+
+
+def _count(part: Partition, facts: Facts) -> _Count:
+    youngest = facts.now - part.estate.settings.movement.minimum_lifetime * 1000
+    count = _Count({}, {}, 0)
     for instance in facts.fleet.instances.values():
-        pool = part.pool_by_name.get(instance.pool)
-        if pool is None or instance.phase is Phase.GONE:
+        if instance.phase is Phase.GONE:
             continue
-        takes = resources_of(pool)
-        into = held[pool.domain]
-        into[0] += takes.vcpu
-        into[1] += takes.memory_mib
-        into[2] += takes.gpu
-        into[3] += takes.disk_gib
+        known = instance.pool in part.pool_by_name
+        if known:
+            count.in_pool[instance.pool] = count.in_pool.get(instance.pool, 0) + 1
+        if instance.workload not in facts.claims:
+            continue
+        key = instance.workload, instance.pool if known else UNKNOWN_POOL
+        tally = count.slots.get(key)
+        if tally is None:
+            tally = count.slots[key] = [0, 0, 0, 0, 0]
+        tally[0] += 1
+        tally[1] = max(tally[1], instance.units)
+        uncovered = instance.ready and not instance.covered and instance.workload in part.strict
+        if not instance.supply or uncovered or instance.moving_to:
+            tally[4] += 1
+            continue
+        count.supply += 1
+        tally[2] += 0 < instance.joined_at <= youngest
+        tally[3] += instance.busy_units == 0
+    return count
+
+
+def _domains(part: Partition, facts: Facts, count: _Count) -> tuple[DomainSupply, ...]:
+    """Capacity is what the provider offers beyond what we hold, plus what we hold (leaving instances included)."""
+    ours: dict[str, list[int]] = {}
+    for pool in part.pools:
+        instances = count.in_pool.get(pool.name, 0)
+        takes = part.resources[pool.name]
+        into = ours.setdefault(pool.domain, [0, 0, 0, 0])
+        into[0] += takes.vcpu * instances
+        into[1] += takes.memory_mib * instances
+        into[2] += takes.gpu * instances
+        into[3] += takes.disk_gib * instances
     result = []
-    for domain in sorted({pool.domain for pool in part.pools}):
-        room, ours = facts.room.get(domain, Resources()), held[domain]
+    for domain, held in sorted(ours.items()):
+        room = facts.room.get(domain, Resources())
         result.append(
             DomainSupply(
                 domain,
-                Resources(room.vcpu + ours[0], room.memory_mib + ours[1], room.gpu + ours[2], room.disk_gib + ours[3]),
+                Resources(room.vcpu + held[0], room.memory_mib + held[1], room.gpu + held[2], room.disk_gib + held[3]),
             )
         )
     return tuple(result)
@@ -180,10 +230,9 @@ def in_maintenance(pool: Pool, now: int) -> bool:
     return False
 
 
-def _pool_supply(part: Partition, facts: Facts, pool: Pool) -> PoolSupply:
+def _pool_supply(facts: Facts, pool: Pool, part: Partition, closed: frozenset[str]) -> PoolSupply:
     headroom = facts.admitted.get(pool.name, 1_000_000)
-    closed = pool.name in closed_pools(part, facts.now, facts.reclaims)
-    if closed or pool.name in facts.paused_pools or in_maintenance(pool, facts.now):
+    if pool.name in closed or pool.name in facts.paused_pools or in_maintenance(pool, facts.now):
         headroom = 0
     for project in facts.quota.projects if facts.quota else ():
         if project.project == pool.project:
@@ -195,7 +244,7 @@ def _pool_supply(part: Partition, facts: Facts, pool: Pool) -> PoolSupply:
         name=pool.name,
         domain=pool.domain,
         groups=part.groups.get(pool.domain, ()),
-        instance=resources_of(pool),
+        instance=part.resources[pool.name],
         headroom=max(0, headroom),
         committed=pool.committed,
     )
@@ -214,30 +263,9 @@ def _need(part: Partition, facts: Facts, contract: Contract) -> Need:
         gang=contract.gang_size,
         gang_within=contract.eligibility.gang.within if contract.eligibility.gang else None,
         shares=part.shares[contract.name],
-        milli_ncu=milli_ncu(part.estate, contract),
+        milli_ncu=part.milli_ncu[contract.name],
         move_cost_micro=facts.move_cost_micro.get(contract.name, 0),
     )
-
-
-def _held(part: Partition, facts: Facts) -> Iterable[Held]:
-    youngest = facts.now - part.estate.settings.movement.minimum_lifetime * 1000
-    slots: dict[tuple[str, str], list[Instance]] = defaultdict(list)
-    for instance in facts.fleet.instances.values():
-        if instance.phase is not Phase.GONE and instance.workload in facts.claims:
-            known = instance.pool if instance.pool in part.pool_by_name else UNKNOWN_POOL
-            slots[instance.workload, known].append(instance)
-    for (workload, pool), instances in sorted(slots.items()):
-        strict = part.contract_by_name[workload].tier.rank <= STRICT_RANK
-        supply = [i for i in instances if i.supply and not (strict and i.phase in READY and not i.covered)]
-        yield Held(
-            workload=workload,
-            pool=pool,
-            instances=len(instances),
-            units=max(i.units for i in instances),
-            movable=sum(1 for i in supply if i.joined_at and i.joined_at <= youngest),
-            idle=sum(1 for i in supply if i.busy_units == 0),
-            leaving=len(instances) - len(supply),
-        )
 
 
 def wanted(part: Partition, placement: Placement, claims: Mapping[str, Claim]) -> tuple[Wanted, ...]:

@@ -1,9 +1,9 @@
 """What has to happen so that the fleet becomes what the placement says: steps with causes, never actions.
 
 Pure. Called once a cycle after placement; the guard filters the result. A notice or loss leaves a debt in the fleet, and
-the first acquisitions of that workload pay it: they are replacements, with the notice or loss as their cause. Capacity is
-taken away only when the workload's remaining ready units still carry its claim, so that a move first builds up and then
-takes down.
+the first acquisitions of that workload pay it: they are replacements, with the notice or loss as their cause. A move
+first builds up: its source is released when the instance that takes over is there. What a smaller claim leaves over goes
+only when it is empty.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from ledger.causes import Cause
 from ledger.events import Paid
 from reconciler.claims import Claim
-from reconciler.fleet import READY, STARTING, Debt, Fleet, Instance, Phase
+from reconciler.fleet import Debt, Fleet, Instance, Phase
+from reconciler.problem import Move
 from reconciler.steps import Step, StepKind
 
 
@@ -63,14 +64,18 @@ class Inputs:
     naming: Naming
     now: int
     drained: Mapping[str, str]
+    moves: tuple[Move, ...] = ()
     extra: tuple[Step, ...] = ()
 
 
 def difference(inputs: Inputs) -> Difference:
     """All steps from the observed fleet to the wanted one."""
     by_slot: dict[tuple[str, str], list[Instance]] = defaultdict(list)
+    moved: list[Instance] = []
     for instance in inputs.fleet.instances.values():
-        if instance.supply:
+        if instance.moving_to and instance.supply:
+            moved.append(instance)
+        elif instance.supply:
             by_slot[instance.workload, instance.pool].append(instance)
     owed: dict[str, list[Debt]] = defaultdict(list)
     for debt in inputs.fleet.debts:
@@ -78,30 +83,64 @@ def difference(inputs: Inputs) -> Difference:
     wanted: dict[tuple[str, str], list[Wanted]] = defaultdict(list)
     for want in inputs.wanted:
         wanted[want.workload, want.pool].append(want)
+    sources, going = _sources(inputs.moves, by_slot)
     adds: list[Step] = []
-    surplus: list[tuple[Instance, Cause]] = []
+    surplus: list[Instance] = []
     for slot in sorted(by_slot.keys() | wanted.keys()):
         have, wants = by_slot.get(slot, []), wanted.get(slot, [])
         count = sum(want.instances for want in wants)
-        for _ in range(count - len(have)):
-            adds.append(_acquire(inputs, _unfilled(wants, have, adds), owed[slot[0]], len(adds)))
-        if len(have) > count:
-            cause = Cause.REBALANCE if count else Cause.CLAIM_SHRANK
-            surplus += [(i, cause) for i in sorted(have, key=_dearest_last)[: len(have) - count]]
+        if len(have) < count:
+            for want, instances in _unfilled(wants, have, count - len(have)):
+                for _ in range(instances):
+                    adds.append(_acquire(inputs, want, owed[slot[0]], sources.get(slot, []), len(adds)))
+        elif len(have) > count:
+            staying = [i for i in have if i.name not in going]
+            surplus += sorted(staying, key=_dearest_last)[: len(have) - count - (len(have) - len(staying))]
     adds.sort(key=lambda step: step.kind is not StepKind.REPLACE)
-    releases = _releases(inputs, surplus)
     remaining = tuple(debt for debts in owed.values() for debt in debts)
-    return Difference((*_cleanups(inputs), *inputs.extra, *adds, *releases), _still_owed(remaining, inputs))
+    steps = (*_cleanups(inputs), *inputs.extra, *adds, *_moved_away(inputs, moved), *_emptied(surplus))
+    return Difference(steps, _still_owed(remaining, inputs))
 
 
-def _unfilled(wants: list[Wanted], have: list[Instance], adds: list[Step]) -> Wanted:
-    """The first kind of payment (floor before fallback) that is not yet filled in this slot."""
+def _sources(
+    moves: tuple[Move, ...], by_slot: Mapping[tuple[str, str], list[Instance]]
+) -> tuple[dict[tuple[str, str], list[Instance]], set[str]]:
+    """For each slot that a move leads to, the instances whose work it takes over; the cheapest to interrupt first."""
+    sources: dict[tuple[str, str], list[Instance]] = defaultdict(list)
+    going: set[str] = set()
+    for move in moves:
+        free = [i for i in by_slot.get((move.workload, move.source), []) if i.name not in going and i.joined_at]
+        for instance in sorted(free, key=_dearest_last)[: move.instances]:
+            sources[move.workload, move.target].append(instance)
+            going.add(instance.name)
+    return sources, going
+
+
+def _moved_away(inputs: Inputs, moved: list[Instance]) -> Iterable[Step]:
+    """Releases of instances whose work is taken over by one that is there now."""
+    for instance in moved:
+        taker = inputs.fleet.instances.get(instance.moving_to)
+        if taker is not None and taker.ready:
+            yield _step(StepKind.RELEASE, instance, Cause.REBALANCE)
+
+
+def _emptied(surplus: list[Instance]) -> Iterable[Step]:
+    """Releases because less is claimed: only what is empty or not there yet. A busy one waits until its units end or
+    fill other nodes: nobody is interrupted to save idle time.
+    """
+    for instance in surplus:
+        if not instance.ready or instance.busy_units == 0:
+            yield _step(StepKind.RELEASE, instance, Cause.CLAIM_SHRANK)
+
+
+def _unfilled(wants: list[Wanted], have: list[Instance], missing: int) -> Iterable[tuple[Wanted, int]]:
+    """How many of the missing instances each kind of payment gets, floor before fallback."""
     for want in wants:
         standing = sum(1 for i in have if i.paid is want.paid)
-        coming = sum(1 for s in adds if (s.workload, s.pool, s.paid) == (want.workload, want.pool, want.paid))
-        if standing + coming < want.instances:
-            return want
-    return wants[-1]
+        taken = missing if want is wants[-1] else min(missing, max(0, want.instances - standing))
+        if taken:
+            yield want, taken
+            missing -= taken
 
 
 def _cleanups(inputs: Inputs) -> Iterable[Step]:
@@ -133,14 +172,19 @@ def _step(kind: StepKind, instance: Instance, cause: Cause) -> Step:
     )
 
 
-def _acquire(inputs: Inputs, want: Wanted, owed: list[Debt], offset: int) -> Step:
-    debt = owed.pop(0) if owed and want.paid is Paid.RECLAIMABLE else None
+def _acquire(inputs: Inputs, want: Wanted, owed: list[Debt], sources: list[Instance], offset: int) -> Step:
+    source = debt = None
+    if sources:
+        source = sources.pop(0)
+    elif owed and want.paid is Paid.RECLAIMABLE:
+        debt = owed.pop(0)
+    kind = StepKind.REPLACE if debt else StepKind.ACQUIRE
+    cause_event = inputs.claim_events.get(want.workload, "")
+    cause = {Paid.FLOOR: Cause.FLOOR, Paid.FALLBACK: Cause.SHORTFALL}.get(want.paid, Cause.CLAIM_GREW)
     if debt:
-        kind, cause, cause_event = StepKind.REPLACE, debt.cause, debt.cause_event
-    else:
-        kind = StepKind.ACQUIRE
-        cause = {Paid.FLOOR: Cause.FLOOR, Paid.FALLBACK: Cause.SHORTFALL}.get(want.paid, Cause.CLAIM_GREW)
-        cause_event = inputs.claim_events.get(want.workload, "")
+        cause, cause_event = debt.cause, debt.cause_event
+    elif source:
+        cause = Cause.REBALANCE
     return Step(
         kind=kind,
         workload=want.workload,
@@ -151,33 +195,16 @@ def _acquire(inputs: Inputs, want: Wanted, owed: list[Debt], offset: int) -> Ste
         paid=want.paid,
         cause=cause,
         cause_event=cause_event,
-        detail=f"replaces {debt.instance}" if debt else "",
+        takes_over=source.name if source else "",
+        detail=f"replaces {debt.instance}" if debt else f"takes over from {source.name}" if source else "",
     )
 
 
 def _dearest_last(instance: Instance) -> tuple[int, int, int, int, str]:
     """Release order: fallback (the dearest to pay), not yet there, empty, then the one that has worked the shortest."""
     fallback = 0 if instance.paid is Paid.FALLBACK else 1
-    not_there = 0 if instance.phase in STARTING else 1
+    not_there = 0 if instance.starting else 1
     return fallback, not_there, instance.busy_units, -instance.joined_at, instance.name
-
-
-def _releases(inputs: Inputs, surplus: list[tuple[Instance, Cause]]) -> list[Step]:
-    """Releases that leave each workload's ready units at or above its claim; the rest waits for a later cycle."""
-    ready: dict[str, int] = defaultdict(int)
-    for instance in inputs.fleet.instances.values():
-        if instance.phase in READY:
-            ready[instance.workload] += instance.units
-    steps = []
-    for instance, cause in surplus:
-        claim = inputs.claims.get(instance.workload)
-        needed = claim.total if claim else 0
-        if instance.phase in READY and instance.busy_units:
-            if ready[instance.workload] - instance.units < needed:
-                continue
-            ready[instance.workload] -= instance.units
-        steps.append(_step(StepKind.RELEASE, instance, cause))
-    return steps
 
 
 def _still_owed(debts: tuple[Debt, ...], inputs: Inputs) -> tuple[Debt, ...]:

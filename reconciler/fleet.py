@@ -30,10 +30,6 @@ class Phase(enum.Enum):
     GONE = "gone"
 
 
-STARTING = frozenset({Phase.REQUESTED, Phase.BOOTING})
-READY = frozenset({Phase.JOINED, Phase.SERVING})
-
-
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One server of ours.
@@ -41,7 +37,8 @@ class Instance:
     `name` is our key and exists before the server; `server` is the provider's id, empty until it answered. `pool` is
     empty when the provider does not say where the server is. `ends_at` is when a notice or a release takes it, `cause`
     and `cause_event` say why it is in its present phase. `missing_since` is set while a complete listing does not show
-    it and nothing explains that.
+    it and nothing explains that. `moving_to` is the instance that takes over its work: once that one is there, this one
+    is released.
     """
 
     name: str
@@ -64,11 +61,23 @@ class Instance:
     cause: Cause = Cause.CLAIM_GREW
     cause_event: str = ""
     missing_since: int = 0
+    moving_to: str = ""
 
     @property
     def supply(self) -> bool:
         """Whether it counts as capacity for its workload: asked for, booting, joined or serving."""
-        return self.phase in STARTING or self.phase in READY
+        phase = self.phase  # identity, since hashing an enum member costs more than the rest of a cycle's pass
+        return phase is Phase.SERVING or phase is Phase.JOINED or phase is Phase.BOOTING or phase is Phase.REQUESTED
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is a node that may run units."""
+        return self.phase is Phase.SERVING or self.phase is Phase.JOINED
+
+    @property
+    def starting(self) -> bool:
+        """Whether it is asked for or boots."""
+        return self.phase is Phase.BOOTING or self.phase is Phase.REQUESTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ side that does not answer is `None` in what was seen; no exception of a port end
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from contracts.errors import Breach, Gone, Refused, Transient
@@ -18,9 +18,13 @@ from reconciler.appraisal import Appraiser
 from reconciler.cycle import Decision, Memory, Seen, decide
 from reconciler.desired import Partition
 from reconciler.drafts import Scribe
-from reconciler.fleet import STARTING, Instance, Phase
+from reconciler.fleet import Instance, Phase
 from reconciler.ports import Nodes, Recorder, Schedulers, SchedulerView, StopSwitch
 from reconciler.steps import Step, StepKind
+
+
+EMPTY_RETURN_MS = 15_000
+"""What an empty node gets to show that nothing runs on it; whoever never joined has nothing to show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,11 @@ class Ports:
 
 
 class Reconciler:
-    """One partition's leader: holds memory and buckets between cycles."""
+    """One partition's leader: holds memory and buckets between cycles.
+
+    `deferred` steps of the last cycle found no token; being level-triggered, the next cycle finds them again, so the caller
+    may run it soon.
+    """
 
     def __init__(self, part: Partition, ports: Ports, appraiser: Appraiser, *, commit: str, memory: Memory) -> None:
         self.part = part
@@ -47,6 +55,7 @@ class Reconciler:
         self.appraiser = appraiser
         self.commit = commit
         self.memory = memory
+        self.deferred = 0
         self._buckets: dict[str, pacing.Bucket] = {}
 
     def cycle(self, *, dry_run: bool = False) -> Decision:
@@ -56,8 +65,10 @@ class Reconciler:
         if dry_run:
             return decision
         self.memory = decision.memory
-        self.ports.recorder.record([*decision.events, *self._intents(decision)])
-        self._apply(decision)
+        going = [step for step in decision.allowed if self._may_call(step)]
+        self.deferred = len(decision.allowed) - len(going)
+        self.ports.recorder.record([*decision.events, *self._intents(going)])
+        self._apply(going)
         return decision
 
     def observe(self) -> Seen:
@@ -82,18 +93,20 @@ class Reconciler:
     def _scribe(self) -> Scribe:
         return Scribe(self.part.region, self.ports.clock(), self.commit, self.memory.epoch)
 
-    def _intents(self, decision: Decision) -> list[Event]:
+    def _intents(self, steps: Sequence[Step]) -> list[Event]:
         """What is about to be done, written down before it is done."""
         scribe = self._scribe()
         events = []
-        for step in decision.allowed:
+        for step in steps:
             if step.kind in (StepKind.ACQUIRE, StepKind.REPLACE):
-                events.append(_about(scribe, EventType.INSTANCE_REQUESTED, step, units=step.units, paid=step.paid.value))
+                events.append(
+                    _about(scribe, EventType.INSTANCE_REQUESTED, step, units=step.units, paid=step.paid.value)
+                )
             elif step.kind is StepKind.RELEASE:
                 events.append(_about(scribe, EventType.RELEASE_ASKED, step))
         return events
 
-    def _apply(self, decision: Decision) -> None:
+    def _apply(self, steps: Sequence[Step]) -> None:
         doing = {
             StepKind.ACQUIRE: self._create,
             StepKind.REPLACE: self._create,
@@ -102,9 +115,9 @@ class Reconciler:
             StepKind.DEREGISTER: self._deregister,
         }
         late: list[Event] = []
-        for step in decision.allowed:
+        for step in steps:
             do = doing.get(step.kind)
-            if do is not None and self._may_call(step):
+            if do is not None:
                 event = do(step)
                 if event is not None:
                     late.append(event)
@@ -133,7 +146,9 @@ class Reconciler:
         return Mark(estate, self.part.region, step.instance, epoch, step.workload, step.units, step.paid.value)
 
     def _create(self, step: Step) -> Event | None:
-        request = CreateRequest(step.pool, step.project, self._mark(step, self.memory.epoch), self.ports.user_data(step))
+        request = CreateRequest(
+            step.pool, step.project, self._mark(step, self.memory.epoch), self.ports.user_data(step)
+        )
         try:
             server = self.ports.provider.create(request)
         except QuotaExhausted as error:
@@ -161,6 +176,9 @@ class Reconciler:
                 cause_event=step.cause_event,
             )
         )
+        source = self.memory.fleet.instances.get(step.takes_over)
+        if source is not None:
+            self._keep(replace(source, moving_to=step.instance))
         return None
 
     def _failed(self, step: Step, cause: Cause, error: Exception) -> Event:
@@ -171,10 +189,10 @@ class Reconciler:
         instance = self.memory.fleet.instances[step.instance]
         now = self.ports.clock()
         pool = self.part.pool_by_name[step.pool]
-        empty = instance.phase in STARTING or instance.busy_units == 0
-        ends_at = now if empty else now + pool.notice_window_s * 1000
+        empty = instance.starting or instance.busy_units == 0
+        ends_at = now + (EMPTY_RETURN_MS if empty else pool.notice_window_s * 1000)
         asked = _about(self._scribe(), EventType.RELEASE_ASKED, step)
-        if instance.phase not in STARTING:
+        if not instance.starting:
             try:
                 self.ports.nodes.ask_return(step.instance, ends_at=ends_at, cause_event=asked.id)
             except (Transient, Gone, Refused):

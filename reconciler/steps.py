@@ -44,6 +44,7 @@ class Step:
     cause: Cause
     cause_event: str = ""
     server: str = ""
+    takes_over: str = ""
     detail: str = ""
 
 

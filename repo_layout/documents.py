@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from contracts.fields import Bytes, Count, Date, Declared, MoneyField, Name, Percent, Positive, Rate, Seconds
+from contracts.fields import (
+    Count,
+    Date,
+    Declared,
+    Line,
+    MoneyField,
+    Name,
+    Percent,
+    Positive,
+    Prose,
+    Rate,
+    Seconds,
+    SomeBytes,
+    Zone,
+)
+from contracts.findings import Fault
 
 
 class ClusterEntry(Declared):
@@ -37,15 +53,21 @@ class RegionEntry(Declared):
     """One region: one partition by default."""
 
     name: Name
-    time_zone: str
+    time_zone: Zone
     halls: tuple[Name, ...] = Field(min_length=1)
     projects: tuple[Name, ...] = Field(min_length=1)
     clusters: tuple[ClusterEntry, ...] = Field(min_length=1)
     notice_window: Seconds = 120
     verification_margin: Seconds = 5
     join_timeout: Seconds = 600
-    checkpoint_gateway: Bytes = 10 * 2**30
+    checkpoint_gateway: SomeBytes = 10 * 2**30
     guard: GuardLimits = GuardLimits()
+
+
+def _shares(pool_share: int, group_share: int) -> Iterator[Fault]:
+    if pool_share > group_share:
+        message = f"one pool may hold {pool_share} % and a whole group {group_share} %"
+        yield Fault(("poolShare",), "EBT-164", message, str(pool_share), f"at most groupShare, {group_share}")
 
 
 class Bounds(Declared):
@@ -55,6 +77,10 @@ class Bounds(Declared):
     pool_share: Percent = 15
     group_share: Percent = 30
     bounding_kinds: tuple[Literal["aggregate", "hall", "power", "observed"], ...] = ("aggregate", "hall", "power")
+
+    def faults(self) -> Iterator[Fault]:
+        """A group that may hold less than one of its pools."""
+        yield from _shares(self.pool_share, self.group_share)
 
 
 class GpuFactor(Declared):
@@ -79,7 +105,14 @@ class Pause(Declared):
 
     scope: Literal["estate", "region", "pool", "workload"]
     name: Name | None = None
-    reason: str = Field(min_length=1, max_length=400)
+    reason: Prose
+
+    def faults(self) -> Iterator[Fault]:
+        """A pause of something unnamed, or of the estate under a name."""
+        if (self.scope == "estate") != (self.name is None):
+            message = "a pause of the estate carries no name" if self.name else f"which {self.scope} is paused?"
+            expected = "no name" if self.name else f"the name of a {self.scope}"
+            yield Fault(("scope",), "EBT-165", message, self.scope, expected)
 
 
 class Movement(Declared):
@@ -96,7 +129,7 @@ class SettingsFile(Declared):
     api_version: Literal["ebbtide/v1"]
     kind: Literal["Settings"]
     estate: Name
-    currency: str = Field(pattern=r"^[A-Z]{3}$")
+    currency: Annotated[str, Field(strict=True, pattern=r"^[A-Z]{3}$")]
     regions: tuple[RegionEntry, ...] = Field(min_length=1)
     bounds: Bounds = Bounds()
     movement: Movement = Movement()
@@ -111,8 +144,8 @@ class DirectoryEntry(Declared):
     """One role or person under a stable id; only ids occur elsewhere."""
 
     id: Name
-    name: str = Field(min_length=1, max_length=200)
-    address: str = Field(min_length=3, max_length=200)
+    name: Line
+    address: Line
     kind: Literal["person", "role"]
     deputies: tuple[Name, ...] = ()
     spend_authority_per_day: MoneyField | None = None
@@ -133,12 +166,21 @@ class ApprovalFile(Declared):
     api_version: Literal["ebbtide/v1"]
     kind: Literal["Approval"]
     subject: Name
-    statement: str = Field(min_length=1, max_length=2000)
+    statement: Annotated[str, Field(strict=True, min_length=1, max_length=2000)]
     approver: Name
     requester: Name
     granted: Date
     expires: Date
-    commit: str | None = Field(default=None, pattern=r"^[0-9a-f]{40}$")
+    commit: Annotated[str, Field(strict=True, pattern=r"^[0-9a-f]{40}$")] | None = None
+
+    def faults(self) -> Iterator[Fault]:
+        """Consent that never held, or that somebody gave to themselves."""
+        if self.expires <= self.granted:
+            message = f"the approval expires on {self.expires} and was granted on {self.granted}"
+            yield Fault(("expires",), "EBT-162", message, str(self.expires), f"a day after {self.granted}")
+        if self.approver == self.requester:
+            message = f"{self.approver} both asks and approves"
+            yield Fault(("approver",), "EBT-163", message, self.approver, "somebody else than the requester")
 
 
 class AdoptionFile(Declared):
@@ -150,8 +192,14 @@ class AdoptionFile(Declared):
     name: Name
     pool: Name
     workload: Name
-    servers: tuple[str, ...] = ()
-    selector: dict[str, str] = Field(default_factory=dict)
+    servers: tuple[Line, ...] = Field(default=(), max_length=1000)
+    selector: dict[str, Line] = Field(default_factory=dict)
+
+    def faults(self) -> Iterator[Fault]:
+        """Servers chosen in no way, or in two."""
+        if bool(self.servers) == bool(self.selector):
+            which = "both servers and a selector" if self.servers else "neither servers nor a selector"
+            yield Fault((), "EBT-167", f"the adoption names {which}", expected="exactly one of servers and selector")
 
 
 class WaiverFile(Declared):
@@ -160,10 +208,14 @@ class WaiverFile(Declared):
     api_version: Literal["ebbtide/v1"]
     kind: Literal["Waiver"]
     region: Name
-    eligibility_class: str = Field(alias="class", pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")
+    eligibility_class: Name = Field(alias="class")
     pools: Count
     pool_share: Percent
     group_share: Percent
-    reason: str = Field(min_length=1, max_length=400)
+    reason: Prose
     approver: Name
     expires: Date
+
+    def faults(self) -> Iterator[Fault]:
+        """A group that may hold less than one of its pools."""
+        yield from _shares(self.pool_share, self.group_share)

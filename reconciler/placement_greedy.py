@@ -1,0 +1,296 @@
+"""Placement by integer steps from what is held: trim, floors, growth by tier, then moves that pay.
+
+This is the path of an ordinary cycle, and the end of the full one (which only tells it what to prefer). Growth is
+cheapest pool first. Where a tier contends for capacity, it is filled again one lot at a time, always for the team and
+then the workload that stands lowest for its weight: progressive filling, which ends in the weighted max-min share
+(Bertsekas and Gallager, Data Networks, 2nd ed., section 6.5.2).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+
+from reconciler.placement_state import Line, Standing
+from reconciler.problem import Move, MoveCause
+
+type_step = tuple[Line, int, int]
+"""Line, column, lots: one addition of this run."""
+
+_LEVEL_SCALE = 1_000_000
+"""Levels are compared as integers; this many steps per milli-NCU and weight keep weights up to 1e6 apart."""
+
+
+def trim(standing: Standing) -> None:
+    """Gives back what is not wanted: empty lots first, then what stands in an excess, then the dearest.
+
+    A lot goes only if what is left still carries the wanted units, and never the last one of a domain that the count
+    of domains needs.
+    """
+    for line in standing.lines:
+        surplus = line.placed - line.wanted
+        if surplus < line.smallest or not any(line.have):
+            continue
+        columns = [k for k, lots in enumerate(line.have) if lots]
+        rank = {k: i for i, k in enumerate(line.order)}
+        columns.sort(key=lambda k: (k < line.addable, not _in_excess(line, k), -line.costs[k], -rank.get(k, 0)))
+        for idle_only in (True, False):
+            for k in columns:
+                _trim_column(standing, line, k, idle_only=idle_only)
+
+
+def _trim_column(standing: Standing, line: Line, k: int, *, idle_only: bool) -> None:
+    quantum = line.quanta[k]
+    lots = min(line.have[k], (line.placed - line.wanted) // quantum)
+    if idle_only:
+        lots = min(lots, line.idle.get(k, 0))
+    if not line.is_floor and len(line.domain_lots) <= line.required:
+        lots = min(lots, line.domain_lots[line.domains[k]] - 1) if line.have[k] else 0
+    if lots > 0:
+        standing.release(line, k, lots)
+
+
+def _in_excess(line: Line, k: int) -> bool:
+    """Whether the column's domain or one of its groups holds more than its bound, by what the plan keeps."""
+    if line.is_floor:
+        return False
+    quantum = line.quanta[k]
+    domain = line.domains[k]
+    if line.domain_units.get(domain, 0) + line.unknown_units > max(quantum, line.pool_share):
+        return True
+    share = max(quantum, line.group_share) - line.unknown_units
+    return any(line.group_units.get(g, 0) > share for g in line.groups[k])
+
+
+def fill(standing: Standing, line: Line, columns: Iterable[int]) -> list[type_step]:
+    """Adds what the line is short of, column after column; returns the additions."""
+    steps = []
+    for k in columns:
+        short = line.wanted - line.placed
+        if short <= 0:
+            break
+        lots = standing.room(line, k, -(-short // line.quanta[k]))
+        if lots:
+            standing.add(line, k, lots)
+            steps.append((line, k, lots))
+    return steps
+
+
+def fill_again(standing: Standing, line: Line, columns: Sequence[int]) -> list[type_step]:
+    """`fill`, repeated while the count of domains opens columns that it had refused at first."""
+    steps = fill(standing, line, columns)
+    done = steps
+    while line.short and done and len(line.domain_lots) <= line.required:
+        done = fill(standing, line, columns)
+        steps += done
+    return steps
+
+
+def grow(standing: Standing, order: Callable[[Line], Sequence[int]] | None = None) -> None:
+    """Floors of all tiers first, then the interruptible units, strictest tier first.
+
+    `order` gives the columns of a line in order of preference; by default the cheapest first.
+    """
+    preferred = order or (lambda line: line.order)
+    wanting = [line for line in standing.lines if line.placed < line.wanted]
+    wanting.sort(key=lambda line: (not line.is_floor, line.need.tier, line.addable, -line.short, line.need.workload))
+    for _, lines in groupby(wanting, key=lambda line: (line.is_floor, line.need.tier)):
+        _grow_tier(standing, list(lines), preferred)
+
+
+def _grow_tier(standing: Standing, lines: list[Line], preferred: Callable[[Line], Sequence[int]]) -> None:
+    for line in lines:
+        for k in sorted(line.loose):
+            if line.short:
+                standing.complete(line, k)
+    steps: list[type_step] = []
+    for line in lines:
+        steps += fill_again(standing, line, preferred(line))
+    if _contended(standing, lines, steps):
+        for line, k, lots in reversed(steps):
+            standing.undo(line, k, lots)
+        fill_max_min(standing, lines, preferred)
+
+
+def _contended(standing: Standing, lines: list[Line], steps: list[type_step]) -> bool:
+    """Whether a short line could have had what another line of its tier took in this run."""
+    short = [line for line in lines if line.short]
+    if not short:
+        return False
+    takers: dict[int, set[int]] = {}
+    teams: dict[int, set[int]] = {}
+    for line, k, _ in steps:
+        takers.setdefault(line.domains[k], set()).add(id(line))
+        teams.setdefault(line.team, set()).add(id(line))
+    for line in short:
+        own = {id(line)}
+        if standing.team_left[line.team] < line.smallest * line.need.milli_ncu and teams.get(line.team, own) - own:
+            return True
+        if any(takers.get(line.domains[k], own) - own for k in range(line.addable)):
+            return True
+    return False
+
+
+def fill_max_min(standing: Standing, lines: list[Line], preferred: Callable[[Line], Sequence[int]]) -> None:
+    """Progressive filling: one lot at a time for the lowest team, and in it for the lowest workload."""
+    live = {id(line): list(preferred(line)) for line in lines}
+    weights = [t.weight for t in standing.problem.teams]
+    queues: dict[int, list[tuple[int, int, int, Line]]] = {}
+    for rank, line in enumerate(sorted(lines, key=lambda one: standing.salt(one.need.workload))):
+        if line.short:
+            heapq.heappush(queues.setdefault(line.team, []), (_level(line), rank, id(line), line))
+    teams = [
+        (standing.team_used[t] * _LEVEL_SCALE // weights[t], standing.salt(standing.problem.teams[t].name), t)
+        for t in queues
+    ]
+    heapq.heapify(teams)
+    while teams:
+        _, salt, team = heapq.heappop(teams)
+        queue = queues[team]
+        _, rank, key, line = heapq.heappop(queue)
+        if _add_one(standing, line, live[key]) and line.short:
+            heapq.heappush(queue, (_level(line), rank, key, line))
+        if queue:
+            heapq.heappush(teams, (standing.team_used[team] * _LEVEL_SCALE // weights[team], salt, team))
+
+
+def _level(line: Line) -> int:
+    return line.placed * line.need.milli_ncu * _LEVEL_SCALE // line.need.weight
+
+
+def _add_one(standing: Standing, line: Line, columns: list[int]) -> bool:
+    """Adds one lot in the first column that takes it; forgets columns that can never take one again."""
+    for k in list(columns):
+        if standing.room(line, k, 1):
+            standing.add(line, k, 1)
+            return True
+        if not standing.waits_for_domains(line, k):
+            columns.remove(k)
+    return False
+
+
+def drop_loose(standing: Standing) -> None:
+    """Ends instances of gangs that could not be made whole: they can do no work."""
+    for line in standing.lines:
+        line.loose.clear()
+
+
+def shrink_excess(standing: Standing) -> list[Move]:
+    """Moves lots out of inherited excesses, at most `max_excess_moves`, each only to where every bound has room."""
+    left = standing.problem.max_excess_moves
+    moves: list[Move] = []
+    for line in standing.lines:
+        if left <= 0:
+            break
+        if line.is_floor or line.exempt:
+            continue
+        for source in [k for k, n in line.movable.items() if n and line.have[k]]:
+            left = _move_out(standing, line, source, left, moves)
+    return moves
+
+
+def _move_out(standing: Standing, line: Line, source: int, left: int, moves: list[Move]) -> int:
+    crowded = len(line.domain_lots) < line.required and line.domain_lots[line.domains[source]] > 1
+    while left > 0 and line.movable[source] and line.have[source] and (crowded or planned_excess(line, source)):
+        columns = [k for k in line.order if not crowded or line.domains[k] not in line.domain_lots]
+        target = next((k for k in columns if k != source and _swap(standing, line, source, k)), None)
+        if target is None:
+            break
+        moves.append(_move(standing, line, (source, target), 1, MoveCause.EXCESS))
+        left -= 1
+        crowded = len(line.domain_lots) < line.required and line.domain_lots.get(line.domains[source], 0) > 1
+    return left
+
+
+def planned_excess(line: Line, column: int) -> bool:
+    """Whether the column's domain or a group of it would hold more than its bound once the plan is carried out."""
+    domain_units, group_units, largest = planned_units(line)
+    domain = line.domains[column]
+    if domain_units.get(domain, 0) > max(largest["domain", domain], line.pool_share):
+        return True
+    return any(group_units.get(g, 0) > max(largest["group", g], line.group_share) for g in line.groups[column])
+
+
+def planned_units(line: Line) -> tuple[dict[int, int], dict[int, int], dict[tuple[str, int], int]]:
+    """Units per domain and per group that the plan keeps (instances of unknown pool in each), and the largest lots."""
+    domain_units: dict[int, int] = {}
+    group_units: dict[int, int] = {}
+    largest: dict[tuple[str, int], int] = {}
+    for k, lots in enumerate(line.have):
+        if not lots:
+            continue
+        quantum = line.quanta[k]
+        domain = line.domains[k]
+        domain_units[domain] = domain_units.get(domain, line.unknown_units) + lots * quantum
+        largest["domain", domain] = max(largest.get(("domain", domain), 0), quantum)
+        for group in line.groups[k]:
+            group_units[group] = group_units.get(group, line.unknown_units) + lots * quantum
+            largest["group", group] = max(largest.get(("group", group), 0), quantum)
+    return domain_units, group_units, largest
+
+
+def _swap(standing: Standing, line: Line, source: int, target: int) -> bool:
+    """Moves one lot, if the target has room for as many units without touching a bound."""
+    lots = -(-line.quanta[source] // line.quanta[target])
+    standing.release(line, source, 1)
+    if standing.room(line, target, lots) >= lots:
+        standing.add(line, target, lots)
+        line.movable[source] -= 1
+        return True
+    standing.restore(line, source, 1)
+    return False
+
+
+def _move(standing: Standing, line: Line, ends: tuple[int, int], lots: int, cause: MoveCause) -> Move:
+    source, target = ends
+    pools = standing.problem.pools
+    return Move(
+        workload=line.need.workload,
+        source=pools[line.pools[source]].name,
+        target=pools[line.pools[target]].name,
+        instances=lots * line.per_lot[source],
+        cause=cause,
+        gain_micro=lots * _gain(standing, line, source, target),
+    )
+
+
+def _gain(standing: Standing, line: Line, source: int, target: int) -> int:
+    """What moving one lot saves over the horizon, less the interruption it causes (1e-6 of the currency)."""
+    units = line.quanta[source]
+    there = -(-units // line.quanta[target]) * line.quanta[target]
+    saved = units * line.costs[source] - there * line.costs[target]
+    return saved * standing.problem.horizon_h - units * line.need.move_cost_micro
+
+
+def move_for_gain(standing: Standing, columns: Callable[[Line], Sequence[int]] | None = None) -> list[Move]:
+    """The moves that pay, best first, at most `max_moves` lots; `columns` restricts the targets of a line."""
+    targets = columns or (lambda line: line.order)
+    offers: list[tuple[int, int, int, int, Line]] = []
+    for number, line in enumerate(standing.lines):
+        if line.is_floor or not line.order:
+            continue
+        cheapest = line.order[0]
+        for source, movable in line.movable.items():
+            if not (movable and line.have[source]) or source >= line.addable:
+                continue
+            if _gain(standing, line, source, cheapest) <= 0 and line.smallest == line.largest:
+                continue
+            for target in targets(line):
+                gain = _gain(standing, line, source, target)
+                if gain <= 0:
+                    break
+                if target != source and standing.room(line, target, 1):
+                    offers.append((-gain, number, source, target, line))
+                    break
+    offers.sort(key=lambda offer: offer[:4])
+    left = standing.problem.max_moves
+    moves: list[Move] = []
+    for _, _, source, target, line in offers:
+        lots = 0
+        while lots < left and line.movable[source] and line.have[source] and _swap(standing, line, source, target):
+            lots += 1
+        if lots:
+            moves.append(_move(standing, line, (source, target), lots, MoveCause.GAIN))
+            left -= lots
+    return moves

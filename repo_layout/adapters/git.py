@@ -1,0 +1,60 @@
+"""Reading the estate out of Git: a commit, a work tree, what changed between two commits, a followed branch.
+
+Commands and reconcilers call these names and nothing else of the Git adapters. Every error is one of
+`contracts.errors`; what concerns single files is a finding of the tree. It must not know what the files mean.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pygit2
+
+from contracts.errors import Refused
+from repo_layout.adapters.git_follow import follow
+from repo_layout.adapters.git_open import commit_of, open_for_reading, translated
+from repo_layout.adapters.git_tree import tree_of
+from repo_layout.adapters.worktree import read_worktree
+from repo_layout.tree import Tree
+
+__all__ = ["changed_paths", "follow", "read_commit", "read_worktree"]
+
+
+def read_commit(repository: str, revision: str, *, cache: Path | None = None) -> Tree:
+    """The files of one commit.
+
+    `repository` is a path (bare or not, also of a shallow or partial clone) or a file, http or https URL; a URL is
+    fetched into a bare repository below `cache`. `revision` is anything that `git rev-parse` takes for one commit.
+    """
+    opened = open_for_reading(repository, revision, cache)
+    return tree_of(opened, commit_of(opened, revision))
+
+
+def changed_paths(repository: str, base: str, head: str, *, cache: Path | None = None) -> tuple[str, ...]:
+    """The sorted paths that `head` adds, changes or removes since it parted from `base`.
+
+    Measured from their merge base, as a pull request is: what others merged into `base` meanwhile is not counted.
+    """
+    opened = open_for_reading(repository, head, cache)
+    old, new = commit_of(opened, base), commit_of(opened, head)
+    parted = _parted(opened, old, new)
+    with translated(f"compare {parted.id} with {new.id}"):
+        deltas = list(parted.tree.diff_to_tree(new.tree).deltas)
+        raw = {side.raw_path for delta in deltas for side in (delta.old_file, delta.new_file)}
+    return tuple(sorted(path.decode("utf-8", "backslashreplace") for path in raw))
+
+
+def _parted(repository: pygit2.Repository, old: pygit2.Commit, new: pygit2.Commit) -> pygit2.Commit:
+    """The merge base; in a shallow clone only where the stored history settles it."""
+    try:
+        base = repository.merge_base(old.id, new.id)
+    except (KeyError, pygit2.GitError):
+        base = None
+    if base is not None and (base == old.id or not repository.is_shallow):
+        return commit_of(repository, str(base))
+    if repository.is_shallow:
+        raise Refused(
+            f"cannot compare {old.id} with {new.id}: this is a shallow clone, and the parents between them are missing;"
+            " git fetch --unshallow brings them"
+        )
+    raise Refused(f"cannot compare {old.id} with {new.id}: no common commit is stored here")

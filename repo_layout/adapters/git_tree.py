@@ -1,0 +1,92 @@
+"""Reads the files of one commit out of Git's object store, without a work tree.
+
+`git.read_commit` calls it. It loads no content above the size limit and none that the layout ignores, and reports what
+it could not load instead of failing. It must not know what the files mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import MappingProxyType
+
+import pygit2
+from pygit2.enums import FileMode
+
+from repo_layout.adapters.git_open import is_partial, translated
+from repo_layout.layout import is_ignored, is_read
+from repo_layout.reviewed_text import MAX_BYTES
+from repo_layout.tree import MAX_FILES, MAX_FOLDERS, Odd, Oddity, Tree
+
+_ODD_MODES = {FileMode.LINK: Oddity.SYMLINK, FileMode.COMMIT: Oddity.SUBMODULE}
+
+
+def tree_of(repository: pygit2.Repository, commit: pygit2.Commit) -> Tree:
+    """The commit's files; what is absent from a partial clone is odd, the rest is there."""
+    absent = Oddity.NOT_CLONED if is_partial(repository) else Oddity.NOT_STORED
+    files: dict[str, bytes] = {}
+    odd: list[Odd] = []
+    with translated(f"read the files of {commit.id}"):
+        for path, entry in _entries(repository, commit, absent):
+            if isinstance(entry, Odd):
+                odd.append(entry)
+                continue
+            if entry.filemode == FileMode.BLOB_EXECUTABLE:
+                odd.append(Odd(path, Oddity.EXECUTABLE))
+            if len(files) >= MAX_FILES:
+                odd.append(Odd(path, Oddity.TOO_MANY))
+                break
+            content = _content(repository, path, entry, absent)
+            if isinstance(content, Odd):
+                odd.append(content)
+            else:
+                files[path] = content
+    ordered = MappingProxyType(dict(sorted(files.items())))
+    return Tree(str(commit.id), ordered, tuple(odd), commit.commit_time * 1000)
+
+
+def _entries(
+    repository: pygit2.Repository, commit: pygit2.Commit, absent: Oddity
+) -> Iterator[tuple[str, pygit2.Object | Odd]]:
+    """Every file that is to be read, and what is odd on the way."""
+    todo: list[tuple[str, pygit2.Oid]] = [("", commit.tree_id)]
+    while todo:
+        prefix, oid = todo.pop()
+        try:
+            tree = repository[oid]
+        except (KeyError, pygit2.GitError):
+            yield prefix, Odd(prefix or ".", absent)
+            continue
+        for entry in tree if isinstance(tree, pygit2.Tree) else ():
+            path, odd = _path(prefix, entry)
+            if odd is not None:
+                yield path, odd
+            elif entry.filemode != FileMode.TREE:
+                if is_read(path):
+                    yield path, entry
+            elif path.count("/") >= MAX_FOLDERS and not is_ignored(f"{path}/"):
+                yield path, Odd(path, Oddity.TOO_DEEP)
+            elif path.count("/") < MAX_FOLDERS:
+                todo.append((f"{path}/", entry.id))
+
+
+def _path(prefix: str, entry: pygit2.Object) -> tuple[str, Odd | None]:
+    """The entry's path in the tree, and what is odd about the entry itself."""
+    raw = entry.raw_name or b""
+    try:
+        path = prefix + raw.decode("utf-8")
+    except UnicodeDecodeError:
+        path = prefix + raw.decode("utf-8", "backslashreplace")
+        return path, Odd(path, Oddity.BAD_NAME)
+    oddity = _ODD_MODES.get(FileMode(entry.filemode))
+    return path, Odd(path, oddity) if oddity else None
+
+
+def _content(repository: pygit2.Repository, path: str, entry: pygit2.Object, absent: Oddity) -> bytes | Odd:
+    try:
+        _, size = repository.odb.read_header(entry.id)
+        if size > MAX_BYTES:
+            return Odd(path, Oddity.TOO_LARGE, size)
+        _, content = repository.odb.read(entry.id)
+    except (KeyError, pygit2.GitError):
+        return Odd(path, absent)
+    return content

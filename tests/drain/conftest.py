@@ -1,0 +1,24 @@
+"""Golden transcripts: compared by default, written anew with `--rewrite-golden`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "golden" / "drain"
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with the reviewed one of that name."""
+    rewrite = bool(request.config.getoption("--rewrite-golden", default=False))
+
+    def compare(name: str, text: str) -> None:
+        path = FOLDER / f"{name}.txt"
+        if rewrite:
+            path.write_text(text, encoding="utf-8", newline="\n")
+        assert text == path.read_text(encoding="utf-8"), f"{path.name} tells another story; see --rewrite-golden"
+
+    return compare
