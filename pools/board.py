@@ -1,7 +1,7 @@
 """What the ranking knows of contracts and pools before any rate or hazard: who may go where, and what a loss costs it.
 
-Built once per commit by the appraisal. Contracts whose cost parameters and eligibility are equal form one class, so that
-a region's ranking is a few dozen rows of arrays. Pure.
+Built once per commit by the appraisal. Contracts whose cost parameters and eligibility are equal form one class, so
+that a region's ranking is a few dozen rows of arrays. Pure.
 """
 
 from __future__ import annotations
@@ -62,9 +62,7 @@ class Kind:
 
     def describe(self) -> str:
         """The parameters in words, with units."""
-        loses = (
-            f"starts again, a run takes {self.run_h:.4g} h" if self.from_scratch else f"loses {self.lost_h:.4f} h"
-        )
+        loses = f"starts again, a run takes {self.run_h:.4g} h" if self.from_scratch else f"loses {self.lost_h:.4f} h"
         return (
             f"{loses}; restart {self.restart_h:.4f} h; tolerance {self.tolerance:.5g} interruptions/unit-h;"
             f" gang of {self.gang}; hazard at its {'upper quantile' if self.strict else 'mean'}"
@@ -100,7 +98,6 @@ class Board:
     @cached_property
     def columns(self) -> Columns:
         """The kinds as arrays that broadcast over pools."""
-
         kinds = self.kinds
         return Columns(
             from_scratch=np.array([[k.from_scratch] for k in kinds], dtype=np.bool_).reshape(-1, 1),

@@ -95,7 +95,8 @@ def quantile_over_mean(shape: Floats, q: float) -> Floats:
 
 def poisson_tail(count: int, mean: float) -> float:
     """P(N >= count) for N ~ Poisson(mean): the lower tail of a Gamma with shape `count` (the waiting time of the
-    count-th event)."""
+    count-th event).
+    """
     if count <= 0:
         return 1.0
     return lower_tail(float(count), mean)

@@ -1,13 +1,13 @@
 """How often a pool's instances are interrupted: a rate per instance-hour, how sure it is, and what it rests on.
 
-Called by the appraisal once per ranking with the exposure and losses since the last time. Pure and frozen: a history and
-an observation give the next history. Knows no contract, no rate card and no clock; what counts as a loss is the caller's
-word (maintenance and drills are none).
+Called by the appraisal once per ranking with the exposure and losses since the last time. Pure and frozen: a history
+and an observation give the next history. Knows no contract, no rate card and no clock; what counts as a loss is the
+caller's word (maintenance and drills are none).
 
 Model. Losses of a pool in an hour of exposure are a compound Poisson process: shocks at an unknown rate, each taking
-several instances at once. The index of dispersion phi = sum(k^2) / sum(k) over observations is the expected size of the
-shock that a lost instance belongs to; counts and exposure divided by phi behave as independent shocks, so that a wave of
-nine losses weighs as one piece of evidence and not as nine (quasi-Poisson: McCullagh and Nelder, Generalized Linear
+several instances at once. The index of dispersion phi = sum(k^2) / sum(k) over observations is the expected size of
+the shock that a lost instance belongs to; counts and exposure divided by phi behave as independent shocks, so that a
+wave of nine losses weighs as one piece of evidence and not as nine (quasi-Poisson: McCullagh and Nelder, Generalized Linear
 Models, 2nd ed., 6.2.3). On them the Gamma is conjugate (Gelman et al., Bayesian Data Analysis, 3rd ed., 2.6): prior
 Gamma(a, a / mu), posterior Gamma(a + K / phi, a / mu + E / phi).
 
@@ -21,7 +21,7 @@ exposure carries (the power steady model: Smith 1979), and where nothing was obs
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -58,8 +58,8 @@ class Outlook:
 class Topology:
     """Pools in a fixed order, and the groups of each from the widest to the narrowest.
 
-    `members` is a 0/1 matrix, groups by pools; `level` holds for each depth the group of every pool, -1 where a pool has
-    no group that deep.
+    `members` is a 0/1 matrix, groups by pools; `level` holds for each depth the group of every pool, -1 where a pool
+    has no group that deep.
     """
 
     pools: tuple[str, ...]
@@ -70,12 +70,13 @@ class Topology:
     @classmethod
     def of(cls, pools: Sequence[str], groups: Mapping[str, Iterable[str]]) -> Topology:
         """The topology of `pools` with `groups` as name -> member pools; groups of one pool or of none say nothing and
-        are left out, and of two groups with the same members one is kept."""
+        are left out, and of two groups with the same members one is kept.
+        """
         order = {name: i for i, name in enumerate(pools)}
         sets: dict[tuple[int, ...], str] = {}
         for name in sorted(groups):
             inside = tuple(sorted({order[p] for p in groups[name] if p in order}))
-            if 2 <= len(inside):
+            if len(inside) >= 2:
                 sets.setdefault(inside, name)
         ranked = sorted(sets, key=lambda inside: (-len(inside), sets[inside]))
         members = np.zeros((len(ranked), len(pools)))
@@ -97,7 +98,8 @@ class Topology:
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Forgotten sums of one memory: exposure in instance-hours, losses, and squares of the losses per observation, by
-    pool and by group."""
+    pool and by group.
+    """
 
     exposure: Floats
     losses: Floats
@@ -122,11 +124,38 @@ class History:
         none, no_group = np.zeros(len(topology.pools)), np.zeros(len(topology.groups))
         return cls(topology, chosen, tuple(Evidence(none, none, none, no_group, 0.0) for _ in chosen.memories_h))
 
+    def on(self, topology: Topology) -> History:
+        """The same history for another topology: known pools and groups keep what they have, new ones start with none;
+        a new group's shocks are taken as its pools' own."""
+        old = self.topology
+        place = [old.index.get(name, -1) for name in topology.pools]
+        known = {name: g for g, name in enumerate(old.groups)}
+
+        def carried(values: Floats) -> Floats:
+            return np.array([values[i] if i >= 0 else 0.0 for i in place])
+
+        kept = []
+        for seen in self.evidence:
+            squares = carried(seen.squares)
+            apart = topology.members @ squares
+            groups = [seen.group_squares[known[n]] if n in known else apart[g] for g, n in enumerate(topology.groups)]
+            kept.append(
+                Evidence(
+                    exposure=carried(seen.exposure),
+                    losses=carried(seen.losses),
+                    squares=squares,
+                    group_squares=np.array(groups, dtype=np.float64),
+                    region_squares=seen.region_squares,
+                )
+            )
+        return replace(self, topology=topology, evidence=tuple(kept))
+
 
 @dataclass(frozen=True, slots=True)
 class Hazards:
     """Estimates in the topology's order, in losses per instance-hour: the mean, its upper quantile, and the same two of
-    the longest memory alone, which is what a promise over weeks is held against."""
+    the longest memory alone, which is what a promise over weeks is held against.
+    """
 
     topology: Topology
     mean: Floats
@@ -143,9 +172,7 @@ class Estimate:
     upper: float
 
 
-def observe(
-    history: History, *, now: int, exposure_hours: Mapping[str, float], losses: Mapping[str, float]
-) -> History:
+def observe(history: History, *, now: int, exposure_hours: Mapping[str, float], losses: Mapping[str, float]) -> History:
     """The history after one more stretch of time that ends `now`; pools that the topology lacks are passed over."""
     pools = history.topology.pools
     return observe_arrays(

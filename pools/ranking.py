@@ -4,8 +4,8 @@ Called by the appraisal every five minutes. Pure; knows no placement, no capacit
 capacity bound supply elsewhere. A pool that a contract may not use, or that would cost more than it saves, is dropped
 with a reason. Money is in integers of 1e-6 of the currency, per unit-hour; hazards are per instance-hour.
 
-The formulas stand in `costs`. A board is what does not change within one commit (contracts grouped into classes of equal
-cost parameters, as arrays); a ranking is a board with hazards and rates.
+The formulas stand in `costs`. A board is what does not change within one commit (contracts grouped into classes of
+equal cost parameters, as arrays); a ranking is a board with hazards and rates.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ DROPS: tuple[Drop, ...] = tuple(Drop)
 """The order that the `drop` array counts in; -1 there is a pool that is offered."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rates:
-    """What is asked and what a guaranteed instance of the same flavor costs, 1e-6 per instance-hour, in the board's order
-    of pools; -1 where it is not known."""
+    """What is asked and what a guaranteed instance of the same flavor costs, 1e-6 per instance-hour, in the board's
+    order of pools; -1 where it is not known.
+    """
 
     asked: Ints
     guaranteed: Ints
@@ -61,6 +62,10 @@ class Rates:
         sure = np.array([_micro(guaranteed.get(name)) for name in board.pools], dtype=np.int64)
         now = np.array([_micro(asked.get(name)) for name in board.pools], dtype=np.int64)
         return cls(np.where(board.committed, sure, now), sure)
+
+    def same_as(self, other: Rates) -> bool:
+        """Whether every rate is equal."""
+        return np.array_equal(self.asked, other.asked) and np.array_equal(self.guaranteed, other.guaranteed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +159,8 @@ class Ranking:
 
 def settle(published: Floats | None, fresh: Floats) -> Floats:
     """The hazards to publish: each old one that is still near enough, the fresh one elsewhere, in steps of an octave's
-    64th, so that equal inputs give equal bytes."""
+    64th, so that equal inputs give equal bytes.
+    """
     stepped = np.exp2(np.round(np.log2(np.maximum(fresh, 1e-9)) * 64) / 64)
     if published is None or published.shape != stepped.shape:
         return stepped
@@ -171,9 +177,9 @@ def costs(board: Board, hazards: Hazards, rates: Rates) -> Costs:
     """Cost of a useful unit-hour of every class in every pool, and why a pool is dropped.
 
     From a checkpoint: rate / (1 - h (L + R)), the renewal-reward share of time that is not lost. From scratch:
-    rate x (e^(hT) - 1) / (hT) x (1 + hR), the expected paid time of a run of T hours under a constant hazard (Duda 1983,
-    The effects of checkpointing on program execution time, with one restart R per interruption); its expected loss per
-    interruption is L = 1/h - T / (e^(hT) - 1). Expected fallback is h x share x hours x guaranteed rate.
+    rate x (e^(hT) - 1) / (hT) x (1 + hR), the expected paid time of a run of T hours under a constant hazard (Duda
+    1983, The effects of checkpointing on program execution time, with one restart R per interruption); its expected
+    loss per interruption is L = 1/h - T / (e^(hT) - 1). Expected fallback is h x share x hours x guaranteed rate.
     """
     col = board.columns
     joint = np.maximum(1, -(-col.gang // np.maximum(1, board.units))).astype(np.float64)
@@ -188,7 +194,9 @@ def costs(board: Board, hazards: Hazards, rates: Rates) -> Costs:
     fallback = counted * col.fallback_h * np.maximum(0.0, guaranteed)
     cost = rate * inflation + fallback
     # what it saves is judged by the mean hazard: a strict tier's caution is no price
-    expected = rate * _inflation(board, mean, _lost_h(board, mean)) + mean * col.fallback_h * np.maximum(0.0, guaranteed)
+    expected = rate * _inflation(board, mean, _lost_h(board, mean)) + mean * col.fallback_h * np.maximum(
+        0.0, guaranteed
+    )
     # the first that holds is the reason
     reasons: tuple[tuple[Drop, Flags], ...] = (
         (Drop.NOT_ELIGIBLE, ~board.eligible),
@@ -227,8 +235,11 @@ def _inflation(board: Board, hazard: Floats, lost_h: Floats) -> Floats:
 
 
 def move_cost_micro(ranking: Ranking) -> dict[str, int]:
-    """What interrupting one unit now costs each workload, in 1e-6: (L + R) at the cheapest guaranteed unit rate. L is that
-    of a drain of our own: with notice, so an on-notice checkpoint loses nothing, and a run from scratch half of itself."""
+    """What interrupting one unit now costs each workload, in 1e-6: (L + R) at the cheapest guaranteed unit rate.
+
+    L is that of a drain of our own: with notice, so an on-notice checkpoint loses nothing, a run from scratch half of
+    itself.
+    """
     sure = guaranteed_micro(ranking)
     kinds = ranking.board.kinds
     return {
@@ -239,12 +250,11 @@ def move_cost_micro(ranking: Ranking) -> dict[str, int]:
 
 def guaranteed_micro(ranking: Ranking) -> dict[str, int]:
     """The guaranteed rate of a unit-hour of each workload, in 1e-6: the cheapest that its eligible pools tell; absent
-    where none tells."""
+    where none tells.
+    """
     usable = ranking.board.eligible & (ranking.costs.guaranteed >= 0)
     least = np.where(usable, ranking.costs.guaranteed, np.inf).min(axis=1, initial=np.inf)
-    return {
-        name: round(float(least[row])) for name, row in ranking.board.class_of.items() if np.isfinite(least[row])
-    }
+    return {name: round(float(least[row])) for name, row in ranking.board.class_of.items() if np.isfinite(least[row])}
 
 
 def explain(ranking: Ranking, workload: str, *, currency: str) -> str:
