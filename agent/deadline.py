@@ -119,7 +119,8 @@ def honest_deadline(notice: Notice, *, now: Instant, wall: Instant) -> Instant:
 
     `now` is the agent's honest time (see `Clock`), `wall` what the node's wall clock says at the same moment.
     """
-    remaining = round(min(max(notice.remaining_s, 0.0), MAX_REMAINING_S) * 1_000)
+    # The zero stands first, so that what is no number at all counts as no time.
+    remaining = round(min(max(0.0, notice.remaining_s), MAX_REMAINING_S) * 1_000)
     by_clock = notice.ends_at - wall
     if by_clock < -PROVEN_WRONG_MS:
         return now + remaining

@@ -128,13 +128,6 @@ class Draft:
         self.ignored = (*self.ignored, Ignored(self.now, type(what).__name__, reason))[-MAX_IGNORED:]
         self.ignored_count += 1
 
-    def find(self, name: str) -> int:
-        """The place of the unit called `name`, or -1."""
-        for place, one in enumerate(self.units):
-            if one.unit.name == name:
-                return place
-        return -1
-
     def move(self, place: int, signal: Signal) -> bool:
         """Send one unit through the table; False, and nothing changes, when the table has no such move."""
         one = self.units[place]
@@ -155,7 +148,9 @@ class Draft:
             return False
         self.phase = to
         if to in _VERDICTS:
-            self._conclude(_VERDICTS[to])
+            self.look_at = None
+            self.outcome = _outcome(self, _VERDICTS[to])
+            self.publish()
         return True
 
     def ask(self, place: int, signal: Signal) -> None:
@@ -186,7 +181,9 @@ class Draft:
         young = [
             place
             for place, one in enumerate(self.units)
-            if one.phase is UnitPhase.LEAVING and self.now - one.since < SETTLED_MS
+            if one.phase is UnitPhase.LEAVING
+            and one.unit.standing is not Standing.TERMINATING
+            and self.now - one.since < SETTLED_MS
         ]
         self.end_locally(young, Signal.SUPERVISOR_HELD)
 
@@ -238,40 +235,39 @@ class Draft:
             self.publish_at = self.now + repeat_after(REPEAT_MS, self.publishes)
             self.actions.append(Publish(self.outcome))
 
-    def _conclude(self, verdict: Verdict) -> None:
-        """Decide the one outcome and send it."""
-        self.look_at = None
-        running = tuple(one.unit.name for one in self.units if one.phase is not UnitPhase.GONE)
-        self.outcome = Outcome(
-            node=self.plan.node,
-            instance=self.plan.instance,
-            verdict=verdict,
-            started_at=self.plan.started_at,
-            ended_at=self.now,
-            deadline=self.deadline,
-            drill=self.notices.drill,
-            units=tuple(self._record(one) for one in self.units),
-            running=running,
-        )
-        self.publish()
 
-    def _record(self, one: UnitState) -> UnitRecord:
-        """One unit's line in the outcome."""
-        leaving = Leaving.STILL_RUNNING
-        if one.phase is UnitPhase.GONE:
-            leaving = _LEAVING.get(one.before_exit or UnitPhase.GONE, Leaving.BY_ITSELF)
-            if leaving is Leaving.BY_SCHEDULER and self.plan.how is How.COMMAND:
-                leaving = Leaving.BY_COMMAND
-        unit = one.unit
-        return UnitRecord(
-            unit=unit.name,
-            leaving=leaving,
-            after_ms=one.since - self.plan.started_at
-            if one.phase is UnitPhase.GONE
-            else self.now - self.plan.started_at,
-            cause=one.cause,
-            refusal=one.refusal,
-            receipt=one.receipt,
-            owned=unit.owned,
-            local_bytes=unit.local_bytes,
-        )
+def _outcome(draft: Draft, verdict: Verdict) -> Outcome:
+    """The one outcome, as the units stand now."""
+    return Outcome(
+        node=draft.plan.node,
+        instance=draft.plan.instance,
+        verdict=verdict,
+        started_at=draft.plan.started_at,
+        ended_at=draft.now,
+        deadline=draft.deadline,
+        drill=draft.notices.drill,
+        units=tuple(_record(draft, one) for one in draft.units),
+        running=tuple(one.unit.name for one in draft.units if one.phase is not UnitPhase.GONE),
+    )
+
+
+def _record(draft: Draft, one: UnitState) -> UnitRecord:
+    """One unit's line in the outcome."""
+    leaving = Leaving.STILL_RUNNING
+    if one.phase is UnitPhase.GONE:
+        leaving = _LEAVING.get(one.before_exit or UnitPhase.GONE, Leaving.BY_ITSELF)
+        if leaving is Leaving.BY_SCHEDULER and draft.plan.how is How.COMMAND:
+            leaving = Leaving.BY_COMMAND
+    unit = one.unit
+    return UnitRecord(
+        unit=unit.name,
+        leaving=leaving,
+        after_ms=one.since - draft.plan.started_at
+        if one.phase is UnitPhase.GONE
+        else draft.now - draft.plan.started_at,
+        cause=one.cause,
+        refusal=one.refusal,
+        receipt=one.receipt,
+        owned=unit.owned,
+        local_bytes=unit.local_bytes,
+    )

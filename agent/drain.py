@@ -174,7 +174,10 @@ def _route(draft: Draft) -> None:
         elif plan.how is How.COMMAND:
             draft.ask(place, Signal.RUN_COMMAND)
         elif one.unit.standing is Standing.TERMINATING:
-            local.setdefault(Signal.ALREADY_TERMINATING, []).append(place)
+            if one.unit.grace_s * 1_000 <= draft.kill_at - draft.now:
+                draft.move(place, Signal.ACCEPTED)
+            else:
+                local.setdefault(Signal.ALREADY_TERMINATING, []).append(place)
         elif not _asks_scheduler(plan):
             local.setdefault(Signal.LOCAL_BY_CONTRACT, []).append(place)
         elif place >= MAX_UNITS:

@@ -114,12 +114,20 @@ def _taint_failed(draft: Draft, said: TaintFailed) -> None:
         draft.ignore(said, Ignore.NOT_EXPECTED)
 
 
+def _find(draft: Draft, name: str) -> int:
+    """The place of the unit called `name`, or -1."""
+    for place, one in enumerate(draft.units):
+        if one.unit.name == name:
+            return place
+    return -1
+
+
 def _expected(draft: Draft, said: Accepted | Refused | CommandEnded | Exited | ReceiptSeen) -> int | None:
     """The unit that an input speaks of, or None when it is unknown or the drain is over (recorded)."""
     if draft.phase in ENDED:
         draft.ignore(said, Ignore.DRAIN_OVER)
         return None
-    place = draft.find(said.unit)
+    place = _find(draft, said.unit)
     if place < 0:
         draft.ignore(said, Ignore.UNKNOWN_UNIT)
         return None
@@ -192,7 +200,8 @@ def _wait_ms(one: UnitState, said: Refused) -> int:
     """How long the scheduler wants to be left alone, as it said or as its kind of refusal means."""
     least, most = RETRY_BOUNDS_MS
     if said.retry_after_s is not None:
-        return round(min(max(said.retry_after_s * 1_000, least), most))
+        # The least stands first, so that what is no number at all counts as soon.
+        return round(min(max(least, said.retry_after_s * 1_000), most))
     return THROTTLED_RETRY_MS if said.refusal is Refusal.THROTTLED else repeat_after(REFUSED_RETRY_MS, one.asks)
 
 
@@ -221,15 +230,20 @@ def _command_ended(draft: Draft, said: CommandEnded) -> None:
 
 
 def _exited(draft: Draft, said: Exited) -> None:
-    """The unit is gone."""
+    """The unit is gone; one that had been started again after the verdict may come and go once more."""
+    if draft.phase in ENDED and draft.notices.standing:
+        place: int | None = _find(draft, said.unit)
+        if place is not None and place >= 0 and draft.units[place].phase is UnitPhase.KILLED:
+            draft.move(place, Signal.EXITED)
+            return
     place = _expected(draft, said)
     if place is not None and not draft.move(place, Signal.EXITED):
         draft.ignore(said, Ignore.NOT_EXPECTED)
 
 
 def _seen_running(draft: Draft, said: SeenRunning) -> None:
-    """Something started the unit again: it is killed, also after a verdict, until the node ends."""
-    if draft.phase is Phase.WITHDRAWN:
+    """Something started the unit again: it is killed, also after a verdict, until the node ends or is given back."""
+    if not draft.notices.standing:
         draft.ignore(said, Ignore.DRAIN_OVER)
     elif not _end_again(draft, said.unit):
         draft.ignore(said, Ignore.NOT_EXPECTED)
@@ -237,7 +251,7 @@ def _seen_running(draft: Draft, said: SeenRunning) -> None:
 
 def _end_again(draft: Draft, name: str) -> bool:
     """Kill a unit that was gone, or one that nobody knew of; False when it is being ended already."""
-    place = draft.find(name)
+    place = _find(draft, name)
     if place < 0:
         if len(draft.units) >= 2 * MAX_UNITS:
             return False
@@ -302,6 +316,13 @@ def _restarted(draft: Draft, _said: Restarted) -> None:
         return
     if draft.held_at is not None:
         draft.actions.append(Hold(node))
+    _ask_again(draft)
+    if draft.phase is Phase.VERIFYING:
+        draft.look()
+
+
+def _ask_again(draft: Draft) -> None:
+    """Make the requests again that died with the agent, and the kills; the silence rule begins anew."""
     for place, one in enumerate(draft.units):
         if one.phase in PENDING and one.asked_since is not None:
             draft.units[place] = replace(one, asked_since=draft.now if one.phase in ASKED else None)
@@ -311,8 +332,6 @@ def _restarted(draft: Draft, _said: Restarted) -> None:
             draft.units[place] = replace(one, in_flight=False)
         if one.phase is UnitPhase.KILLED:
             draft.actions.append(Kill(one.unit.name))
-    if draft.phase is Phase.VERIFYING:
-        draft.look()
 
 
 _HANDLERS: Final[dict[type, Callable[[Draft, Any], None]]] = {

@@ -50,9 +50,10 @@ class Standing(Enum):
 class Unit:
     """One unit on the node: a pod, a job, a slice.
 
-    `budget` names the disruption budget or owner that admits one request at a time; empty means its own. `owned` is
-    False where nothing will start the unit again. `local_bytes` is data that ends with the node. Wishes not to be
-    disturbed are not read at all: they bind planners, never a notice.
+    `grace_s` is what its shutdown may take; of a terminating unit, what is left of that. `budget` names the disruption
+    budget or owner that admits one request at a time; empty means its own. `owned` is False where nothing will start
+    the unit again. `local_bytes` is data that ends with the node. Wishes not to be disturbed are not read at all: they
+    bind planners, never a notice.
     """
 
     name: str

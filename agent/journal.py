@@ -35,7 +35,7 @@ def encode(entry: Entry) -> bytes:
         "said": _plain(entry.said),
         "reading": _plain(entry.reading),
     }
-    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
 

@@ -87,7 +87,8 @@ NEXT: Final[dict[tuple[Phase, Signal], Phase]] = {
 ENDED: Final = frozenset({Phase.VERIFIED, Phase.OVERRUN, Phase.WITHDRAWN})
 
 # The unit waits on the scheduler: silence and a short remaining time send it to the local drain.
-PENDING: Final = frozenset({UnitPhase.QUEUED, UnitPhase.EVICTING, UnitPhase.REQUEUEING})
+_WAITING: Final = (UnitPhase.QUEUED, UnitPhase.EVICTING, UnitPhase.REQUEUEING)
+PENDING: Final = frozenset(_WAITING)
 ASKED: Final = frozenset({UnitPhase.EVICTING, UnitPhase.REQUEUEING})
 
 _FROM_THE_SCHEDULER: Final = (
@@ -115,7 +116,7 @@ UNIT_NEXT: Final[dict[tuple[UnitPhase, Signal], UnitPhase]] = {
     (UnitPhase.COMMANDED, Signal.TIME_SHORT): UnitPhase.SIGNALLED,
     (UnitPhase.LEAVING, Signal.SUPERVISOR_HELD): UnitPhase.SIGNALLED,
     **{(UnitPhase.QUEUED, signal): UnitPhase.SIGNALLED for signal in _AT_ONCE},
-    **{(phase, signal): UnitPhase.SIGNALLED for phase in PENDING for signal in _FROM_THE_SCHEDULER},
+    **{(phase, signal): UnitPhase.SIGNALLED for phase in _WAITING for signal in _FROM_THE_SCHEDULER},
     **{(phase, Signal.BUDGET_SPENT): UnitPhase.KILLED for phase in _ALIVE if phase is not UnitPhase.KILLED},
     **{(phase, Signal.EXITED): UnitPhase.GONE for phase in _ALIVE},
     (UnitPhase.GONE, Signal.SEEN_AGAIN): UnitPhase.KILLED,

@@ -77,8 +77,9 @@ def _decimal(value: object) -> Decimal:
     """The exact number of `0.05`, quoted or plain."""
     if isinstance(value, str) and _DECIMAL.fullmatch(value):
         return Decimal(value)
-    if isinstance(value, int | Decimal) and not isinstance(value, bool) and 0 <= value < _DECIMAL_LIMIT:
-        return Decimal(value)
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool) and 0 <= value < _DECIMAL_LIMIT:
+        # the shortest text of a plain number is what was written, up to the 15 digits that a float keeps
+        return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     raise values.BadValue(shown(value), _DECIMAL_EXPECTED)
 
 
@@ -166,7 +167,7 @@ class Declared(BaseModel):
     def _rules_hold(self) -> Self:
         if broken := tuple(self.faults()):
             text = "; ".join(fault.message for fault in broken).replace("{", "(").replace("}", ")")
-            raise PydanticCustomError(RULES_BROKEN, text, {"faults": broken})  # type: ignore[arg-type]  # a LiteralString is wanted for messages with templates; this one has none
+            raise PydanticCustomError(RULES_BROKEN, text, {"faults": broken})
         return self
 
 

@@ -35,10 +35,10 @@ class BadValue(Refused, ValueError):  # noqa: N818 - named for what it says abou
         super().__init__(f'"{self.seen}" is not {expected}' + (f": {hint}" if hint else ""))
 
 
-def shorten(text: str) -> str:
-    """The text in one printable line of at most 80 characters."""
-    shown = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text[: SHOWN + 1])
-    return shown if len(shown) <= SHOWN else shown[: SHOWN - 3] + "..."
+def shorten(text: str, limit: int = SHOWN) -> str:
+    """The text in one printable line of at most `limit` characters."""
+    shown = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text[: limit + 1])
+    return shown if len(shown) <= limit else shown[: limit - 3] + "..."
 
 
 # ------------------------------------------------------------------------------------------------------------ durations
@@ -141,11 +141,12 @@ class Quantity:
 
     @property
     def memory_doubt(self) -> str:
-        """Why this can hardly be meant as memory, or nothing: `512m` is half a byte, `2048m` two bytes."""
-        if self.written[-1:] not in {"n", "u", "m"} or not 0 < self.exact < 1024:
+        """Why this can hardly be meant as memory, or nothing: `512m` is half a byte, `2048m` two, `512` 512 bytes."""
+        if not 0 < self.exact < 1024:
             return ""
-        number = self.written[:-1]
-        return f'"{self.written}" of memory is {float(self.exact):g} bytes; did you mean {number}Mi?'
+        number = self.written.rstrip("num")
+        meant = f"; did you mean {number}Mi?" if number.isdigit() else ""
+        return f'"{self.written}" of memory is {float(self.exact):g} bytes{meant}'
 
 
 def parse_quantity(text: str) -> Quantity:

@@ -10,11 +10,12 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 from correlation_groups.spread import Shares, limit, pools_required
 
 EXACT_COUNTS = 2_000
-"""Counts judged one by one from the smallest: past the first few hundred the rounding of a percentage repeats itself."""
+"""Counts judged one by one from the smallest: past a few hundred the rounding of a percentage repeats itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +111,10 @@ class Field:
     def largest_loss(self, desired: int) -> Loss:
         """The most of `desired` units that the bounds let stand where one event takes them."""
         room = {domain.name: self._room(domain, desired) for domain in self.domains}
-        worst = Loss(0, desired, "pool", "")
+        worst = Loss(0, desired, "capacity domain", "")
         for domain in self.domains:
             if room[domain.name] > worst.units:
-                worst = Loss(min(room[domain.name], desired), desired, "pool", domain.name)
+                worst = Loss(min(room[domain.name], desired), desired, "capacity domain", domain.name)
         for kind, groups in self.kinds.items():
             for name, members in groups.items():
                 units = min(desired, self._group_limit(members, desired), sum(room[d.name] for d in members))
@@ -130,8 +131,9 @@ class Field:
         return most // self.gang * self.gang
 
     def _scales(self, largest: int) -> bool:
-        """Whether a spread of `largest` exists that keeps the unrounded bounds: shrunk in proportion it keeps them at every
-        smaller count, and rounding only ever widens a bound. Counted in thousandths of a unit.
+        """Whether a spread of `largest` exists that keeps the unrounded bounds, counted in thousandths of a unit.
+
+        Shrunk in proportion it keeps them at every smaller count, and rounding only ever widens a bound.
         """
         if len(self.domains) < pools_required(largest, self.largest_quantum, self.shares.pools):
             return False
@@ -148,8 +150,10 @@ class Field:
         )
 
     def _telling_counts(self, largest: int) -> Iterator[int]:
-        """Counts of which one fails if any fails: a limit is constant between steps, so the last count before each step is
-        the hardest; far up the steps repeat, so the first ones and the last ones tell.
+        """Counts of which one fails if any fails.
+
+        A limit is constant between its steps, so the last count before each step is the hardest; far up the steps
+        repeat, so the first counts and the last ones tell.
         """
         step = self.gang
         seen: set[int] = set()
@@ -173,14 +177,15 @@ class Field:
         kinds = sorted(self.kinds, key=lambda kind: len(self.kinds[kind]))
         before, behind = _chains(self.kinds, kinds)
         for domain in self.domains:
-            chain = ["source"]
-            for kind in before:
-                chain.append(f"{kind}/{_group(domain, kind)}")
-            chain += [f"in/{domain.name}", f"out/{domain.name}"]
-            for kind in behind:
-                chain.append(f"{kind}/{_group(domain, kind)}")
-            chain.append("sink")
-            for start, end in zip(chain, chain[1:], strict=False):
+            chain = [
+                "source",
+                *(f"{kind}/{_group(domain, kind)}" for kind in before),
+                f"in/{domain.name}",
+                f"out/{domain.name}",
+                *(f"{kind}/{_group(domain, kind)}" for kind in behind),
+                "sink",
+            ]
+            for start, end in pairwise(chain):
                 flow.edge(start, end, desired)
             flow.edge(f"in/{domain.name}", f"out/{domain.name}", room[domain.name])
         for kind in (*before, *behind):

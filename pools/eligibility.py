@@ -18,8 +18,8 @@ REACTION_S = 2
 def units_per_instance(contract: Contract, pool: Pool) -> int:
     """Whole units that one instance of the pool holds; 0 when not even one fits.
 
-    With gangs, whole gangs count only when a gang fits one instance; a gang larger than an instance is laid over several
-    and each instance counts the units that fit it.
+    With gangs, whole gangs count only when a gang fits one instance; a gang larger than an instance is laid over
+    several and each instance counts the units that fit it.
     """
     unit, room = contract.unit, pool.instance
     fits = [room.vcpu // unit.vcpu, room.memory // unit.memory]

@@ -1,7 +1,7 @@
 """Pools as data: what one file of the catalogue declares, and the flat row that everybody else reads.
 
-A pool is one row: an aggregate's flavor under one rate class. Rows of one capacity domain share hosts; spread is counted
-over domains. Rates are not here: they come from the provider's rate card.
+A pool is one row: an aggregate's flavor under one rate class. Rows of one capacity domain share hosts; spread is
+counted over domains. Rates are not here: they come from the provider's rate card.
 """
 
 from __future__ import annotations

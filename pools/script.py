@@ -49,6 +49,7 @@ class Script:
         self.spent_ms = 0
         self._latency_ms: dict[str, int] = {}
         self._failures: defaultdict[str, deque[Callable[[], EbbtideError]]] = defaultdict(deque)
+        self._lost: defaultdict[str, int] = defaultdict(int)
         self._pages: defaultdict[tuple[str, int], int] = defaultdict(int)
         self._boots: defaultdict[str, deque[Boot]] = defaultdict(deque)
         self._conflicts: defaultdict[str, int] = defaultdict(int)
@@ -56,6 +57,10 @@ class Script:
     def fail(self, call: str, *, times: int = 1, error: Callable[[], EbbtideError] = unavailable) -> None:
         """The next `times` calls of this method raise what `error` makes."""
         self._failures[call].extend([error] * times)
+
+    def lose_answer(self, call: str, *, times: int = 1) -> None:
+        """The next `times` calls of this method take effect, but their answer never comes."""
+        self._lost[call] += times
 
     def fail_page(self, part: str, page: int, *, times: int) -> None:
         """Page `page` (from 1) of this part fails the next `times` times it is read."""
@@ -82,6 +87,12 @@ class Script:
         for outage in self.outages:
             if outage.start <= now < outage.end and (not outage.calls or call in outage.calls):
                 raise Transient(f"{call}: 503 service unavailable")
+
+    def on_answer(self, call: str) -> None:
+        """Raises `Transient` when this call's answer is to be lost; adapters end a changing method with it."""
+        if self._lost.get(call):
+            self._lost[call] -= 1
+            raise Transient(f"{call}: timed out; it may have taken effect")
 
     def on_page(self, part: str, page: int) -> None:
         """Raises `Transient` while this page is to fail."""

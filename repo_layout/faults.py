@@ -20,6 +20,7 @@ from contracts.values import BadValue, shorten
 from repo_layout.source import Path
 
 UNKNOWN, MISSING, VALUE, VERSION, KIND = "EBT-118", "EBT-119", "EBT-120", "EBT-122", "EBT-123"
+EMPTY = "EBT-124"
 FORM = frozenset({UNKNOWN, MISSING, VALUE, VERSION, KIND})
 
 _EXPECTED = {
@@ -65,7 +66,7 @@ def dotted(path: Path) -> str:
 
 def wrong_value(path: Path, value: object, expected: str, hint: str = "") -> Fault:
     """A value that its field does not take."""
-    code = {("apiVersion",): VERSION, ("kind",): KIND}.get(path, VALUE)
+    code = VERSION if path == ("apiVersion",) else KIND if path == ("kind",) else VALUE
     seen = shown(value)
     quoted = seen if isinstance(value, Mapping | list) else f'"{seen}"'
     return Fault(path, code, f"{dotted(path)} is {quoted}", seen, expected, hint)
@@ -108,6 +109,8 @@ def fields_at(model: type[BaseModel], path: Path) -> tuple[str, ...]:
 def merged(model: Sequence[Fault], schema: Iterable[Fault]) -> tuple[Fault, ...]:
     """The model's faults, and the schema's where the model says nothing about the same thing."""
     schema = tuple(schema)
+    if any(fault.code == EMPTY for fault in model):
+        return tuple(model)  # every field is missing, and that is said in one finding
     form = [fault for fault in (*model, *schema) if fault.code in FORM]
     known = {(fault.path, fault.code) for fault in model}
     wrong = {fault.path for fault in model if fault.code in FORM}
@@ -116,7 +119,8 @@ def merged(model: Sequence[Fault], schema: Iterable[Fault]) -> tuple[Fault, ...]
         if (fault.path, fault.code) in known:
             continue
         if fault.code == MISSING:
-            told = any(f.path[: len(fault.path)] == fault.path and f.code != MISSING for f in form)
+            # to the schema a field that is wrong inside is absent as well
+            told = any(f.path[: len(fault.path)] == fault.path and f.code != MISSING for f in (*model, *schema))
         elif fault.code in FORM:
             told = False
         else:
@@ -166,7 +170,7 @@ def _wrong_choice(path: Path, value: object, listed: str) -> Fault:
 def _bound(kind: str, context: Mapping[str, Any]) -> str:
     """What a bounded field takes, from pydantic's own numbers."""
     low, high = context.get("ge", context.get("min_length")), context.get("le", context.get("max_length"))
-    what = {"string": "characters", "too": "items"}.get(kind.split("_")[0], "")
+    what = {"string": "characters", "too": "items"}.get(kind.split("_", maxsplit=1)[0], "")
     if kind == "string_pattern_mismatch":
         return f"text like {context['pattern']}"
     if low is not None:

@@ -1,8 +1,8 @@
 """Layer 2: what the platform cannot honour although every file is well formed, as one table of rules.
 
-`check` runs the table over an estate; each rule is a pure function from the estate to findings with the numbers in them.
-A rule names the kinds of files it compares: where one of them lost a file to an error of form, the rule is not asked,
-because it would blame others for the gap. A new rule is a line here and a function in a module beside.
+`check` runs the table over an estate; each rule is a pure function from the estate to findings with the numbers in
+them. A rule names the kinds of files it compares: where one of them lost a file to an error of form, the rule is not
+asked, because it would blame others for the gap. A new rule is a line here and a function in a module beside.
 """
 
 from __future__ import annotations

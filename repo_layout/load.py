@@ -1,13 +1,13 @@
 """A commit's files to sources, models and one `Estate`: the first form layer, and the names across files.
 
-`validate` calls `read`, `judge` and `assemble` in turn, with the schema layer beside `judge`. Pure: bytes in, values and
-findings out. It must not know rules that compare files with each other, other than by name.
+`validate` calls `read`, `judge` and `assemble` in turn, with the schema layer beside `judge`. Pure: bytes in, values
+and findings out. It must not know rules that compare files with each other, other than by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pydantic import ValidationError
 
@@ -15,14 +15,14 @@ from contracts.errors import Place
 from contracts.fields import Declared, read_document
 from contracts.findings import Fault, Finding
 from contracts.model import ContractFile
-from contracts.tiers import complete
 from correlation_groups.model import GroupFile
-from pools.model import Pool, PoolFile, rows_of
+from pools.model import PoolFile
 from repo_layout.documents import AdoptionFile, ApprovalFile, DirectoryFile, SettingsFile, WaiverFile
-from repo_layout.faults import dotted, fields_at, model_faults
+from repo_layout.faults import EMPTY, dotted, fields_at, model_faults
 from repo_layout.layout import ROOT_FILES, Kind, Located, Named, disagreement, duplicates, locate
 from repo_layout.model import Estate
-from repo_layout.source import Path, Places, Source
+from repo_layout.shelf import Shelf
+from repo_layout.source import Path, Source
 from repo_layout.strict_yaml import parse
 from repo_layout.tree import Tree
 from repo_layout.versions import CONVERTERS, Converter, to_current
@@ -41,7 +41,7 @@ MODELS: Mapping[Kind, type[Declared]] = {
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The files that hold data in the current format, what was found on the way, and the kinds that have lost a file."""
+    """The files with data in the current format, what was found on the way, and the kinds that have lost a file."""
 
     sources: tuple[Source, ...]
     findings: tuple[Finding, ...]
@@ -59,10 +59,14 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """The estate of every document that is well formed (None without settings), and what their names say."""
+    """The estate of every document that is well formed (None without settings), and what their names say.
+
+    `broken` are the kinds in which a name is wrong, so that what refers to them cannot be judged.
+    """
 
     estate: Estate | None
     findings: tuple[Finding, ...]
+    broken: frozenset[Kind]
 
 
 def read(tree: Tree, converters: Mapping[str, Converter] = CONVERTERS) -> Read:
@@ -95,7 +99,7 @@ def judge(source: Source) -> Judged:
     model = MODELS[source.kind]
     if not source.data:
         wanted = ", ".join(name for name, info in _aliases(model).items() if info)
-        fault = Fault((), "EBT-124", "the file holds no field", "{}", f"at least {wanted}")
+        fault = Fault((), EMPTY, "the file holds no field", "{}", f"at least {wanted}")
         return Judged(source, None, (fault,))
     try:
         return Judged(source, read_document(model, source.data))
@@ -108,15 +112,17 @@ def assemble(tree: Tree, judged: Sequence[Judged]) -> Assembled:
     good = [(item.source, item.document) for item in judged if item.document is not None]
     findings: list[Finding] = []
     named: list[Named] = []
-    shelf = _Shelf()
+    shelf = Shelf()
     for source, document in good:
         findings.extend(_against_path(source, document))
         named.extend(shelf.take(source, document))
     findings.extend(duplicates(named))
-    return Assembled(shelf.estate(tree), tuple(findings))
+    wrong = {finding.place.file for finding in findings}
+    broken = frozenset(source.kind for source, _ in good if source.file in wrong)
+    return Assembled(shelf.estate(tree), tuple(findings), broken)
 
 
-# ------------------------------------------------------------------------------------------------------- reading one file
+# ----------------------------------------------------------------------------------------------------- reading one file
 
 
 def _source(
@@ -137,7 +143,7 @@ def _source(
 
 
 def _too_deep(source: Source) -> tuple[Source, Finding] | None:
-    """Where the fields stand below a key that the format does not have, such as `spec`: the source without that level."""
+    """Where the fields stand below a key that the format lacks, such as `spec`: the source without that level."""
     allowed = set(fields_at(MODELS[source.kind], ()))
     for key, value in source.data.items():
         if key in allowed or not isinstance(value, dict):
@@ -186,116 +192,3 @@ def _against_path(source: Source, document: Declared) -> Iterator[Finding]:
     for field_name, seen, wanted in pairs:
         if found := disagreement(source.place((field_name,)), field=field_name, seen=seen, wanted=wanted):
             yield found
-
-
-@dataclass(slots=True)
-class _Shelf:
-    """Collects documents by kind, with the place of every name."""
-
-    settings: SettingsFile | None = None
-    directory: DirectoryFile | None = None
-    contracts: list[ContractFile] = field(default_factory=list)
-    pools: list[PoolFile] = field(default_factory=list)
-    groups: list[GroupFile] = field(default_factory=list)
-    approvals: list[ApprovalFile] = field(default_factory=list)
-    adoptions: list[AdoptionFile] = field(default_factory=list)
-    waivers: list[WaiverFile] = field(default_factory=list)
-    known: dict[str, tuple[Source, Path]] = field(default_factory=dict)
-
-    def take(self, source: Source, document: Declared) -> list[Named]:
-        """Put a document on its shelf; the names it gives to things."""
-        match document:
-            case SettingsFile():
-                self.settings = document
-                self.known["settings"] = (source, ())
-                return self._settings_names(source, document)
-            case DirectoryFile():
-                self.directory = document
-                return [
-                    self._name(source, f"directory/{entry.id}", entry.id, ("entries", at, "id"))
-                    for at, entry in enumerate(document.entries)
-                ]
-            case ContractFile(name=name):
-                self.contracts.append(document)
-                return [self._name(source, f"contract/{name}", name, ("name",), whole=True)]
-            case PoolFile(region=region, aggregate=aggregate):
-                self.pools.append(document)
-                self.known[f"aggregate/{region}/{aggregate}"] = (source, ())
-                return [
-                    self._name(source, f"pool/{row.name}", row.name, ("rows", at, "name"))
-                    for at, row in enumerate(document.rows)
-                ]
-            case GroupFile(name=name, region=region):
-                self.groups.append(document)
-                return [self._name(source, f"group/{region}/{name}", name, ("name",), within=region, whole=True)]
-            case _:
-                return self._take_record(source, document)
-
-    def _take_record(self, source: Source, document: Declared) -> list[Named]:
-        match document:
-            case ApprovalFile():
-                self.approvals.append(document)
-                self.known[f"approval/{source.located.name}"] = (source, ())
-            case AdoptionFile(region=region, name=name):
-                self.adoptions.append(document)
-                self.known[f"adoption/{region}/{name}"] = (source, ())
-            case WaiverFile(region=region, eligibility_class=name):
-                self.waivers.append(document)
-                self.known[f"waiver/{region}/{name}"] = (source, ())
-            case _:
-                pass
-        return []
-
-    def _settings_names(self, source: Source, settings: SettingsFile) -> list[Named]:
-        names: list[Named] = []
-        for at, region in enumerate(settings.regions):
-            below: Path = ("regions", at)
-            names.append(self._name(source, f"region/{region.name}", region.name, (*below, "name"), within="regions"))
-            for n, cluster in enumerate(region.clusters):
-                path = (*below, "clusters", n, "name")
-                names.append(self._name(source, f"cluster/{cluster.name}", cluster.name, path, within="clusters"))
-            for what, listed in (("halls", region.halls), ("projects", region.projects)):
-                for n, name in enumerate(listed):
-                    key = f"{what}/{region.name}/{name}"
-                    within = f"the {what} of {region.name}"
-                    names.append(self._name(source, key, name, (*below, what, n), within=within))
-        for at, team in enumerate(settings.teams):
-            names.append(self._name(source, f"team/{team.name}", team.name, ("teams", at, "name"), within="teams"))
-        for at, factor in enumerate(settings.gpu_factors):
-            path = ("gpuFactors", at, "family")
-            names.append(self._name(source, f"gpu/{factor.family}", factor.family, path, within="gpuFactors"))
-        return names
-
-    def _name(
-        self, source: Source, key: str, name: str, path: Path, *, within: str = "", whole: bool = False
-    ) -> Named:
-        """Remember where a thing stands: the whole file for a document's own name, else what holds the name."""
-        holder = () if whole else (path[:-1] if isinstance(path[-1], str) else path)
-        self.known.setdefault(key, (source, holder))
-        return Named(source.kind, name, source.place(path), within)
-
-    def estate(self, tree: Tree) -> Estate | None:
-        """The estate, sorted by name; None where the settings are missing or wrong."""
-        if self.settings is None:
-            return None
-        windows = {region.name: region.notice_window for region in self.settings.regions}
-        pools: dict[str, Pool] = {}
-        for declared in self.pools:
-            for row in rows_of(declared, default_window_s=windows.get(declared.region, 0)):
-                pools.setdefault(row.name, row)
-        contracts = {c.name: c for c in reversed(self.contracts)}
-        return Estate(
-            commit=tree.commit,
-            committed_at=tree.committed_at,
-            settings=self.settings,
-            directory=tuple(sorted(self.directory.entries, key=lambda e: e.id)) if self.directory else (),
-            contracts=tuple(complete(contracts[name]) for name in sorted(contracts)),
-            pools=tuple(pools[name] for name in sorted(pools)),
-            groups=tuple(sorted(self.groups, key=lambda g: (g.region, g.name))),
-            approvals=tuple(sorted(self.approvals, key=lambda a: (a.granted, a.subject))),
-            adoptions=tuple(sorted(self.adoptions, key=lambda a: (a.region, a.name))),
-            waivers=tuple(sorted(self.waivers, key=lambda w: (w.region, w.eligibility_class))),
-            sources=Places(self.known),
-        )
-
-

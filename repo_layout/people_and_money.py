@@ -1,7 +1,7 @@
-"""Rules about who answers for what: people, roles, teams, authority and currency; and promises that contradict each other
-once the tier has filled the gaps.
+"""Rules about who answers for what: people, roles, teams, authority and currency; and contradictory promises.
 
-Called from the table in `repo_layout.feasibility`. Expiry is not judged here: a finding is a function of the commit alone.
+Called from the table in `repo_layout.feasibility`, with each tier's gaps filled. Expiry is not judged here: a finding
+is a function of the commit alone.
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ def restarts_have_checkpoints(estate: Estate) -> Iterator[Finding]:
             place = at(estate, f"contract/{contract.name}/restart")
             message = f"{contract.name} restarts from a checkpoint, and no checkpoint is taken"
             hint = f"declare a checkpoint, or another restart: the tier {contract.tier.value} fills in what is absent"
-            yield Finding("EBT-211", place, message, "from-checkpoint", "a checkpoint with a mode other than none", hint)
+            yield Finding(
+                "EBT-211", place, message, "from-checkpoint", "a checkpoint with a mode other than none", hint
+            )
 
 
 def one_currency(estate: Estate) -> Iterator[Finding]:

@@ -47,7 +47,7 @@ _REFUSED = (
     (r"-0|\+[0-9.]+", "a number without this sign, or text in quotes"),
     (r"[-+]?\.[0-9]+|[-+]?[0-9]+\.", "a decimal with digits on both sides of the point, or text in quotes"),
     (r"[-+]?0[0-9]+\.[0-9]+", "a decimal without leading zeros, or text in quotes"),
-    (r"=", "text in quotes"),
+    (r"=|<<", "text in quotes"),
 )
 _REFUSED_PATTERNS = tuple((re.compile(pattern, re.ASCII), expected) for pattern, expected in _REFUSED)
 

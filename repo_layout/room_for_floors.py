@@ -1,7 +1,7 @@
 """Rules about plain room: a row's instance fits its host, and the floors of a region fit its committed capacity.
 
-Called from the table in `repo_layout.feasibility`. It counts empty hosts, as the catalogue declares them; what stands on
-them now is the reconciler's to know.
+Called from the table in `repo_layout.feasibility`. It counts empty hosts, as the catalogue declares them; what stands
+on them now is the reconciler's to know.
 """
 
 from __future__ import annotations
@@ -39,11 +39,17 @@ def rows_fit_hosts(estate: Estate) -> Iterator[Finding]:
             (f"{wants.vcpu} vCPU", f"{host.vcpu}", wants.vcpu > host.vcpu),
             (f"{format_size(wants.memory)} of memory", format_size(host.memory), wants.memory > host.memory),
             (f"{wants.gpu} GPU", f"{host.gpu}", wants.gpu > host.gpu),
-            (f"{format_size(wants.local_disk)} of disk", format_size(host.local_disk), wants.local_disk > host.local_disk),
+            (
+                f"{format_size(wants.local_disk)} of disk",
+                format_size(host.local_disk),
+                wants.local_disk > host.local_disk,
+            ),
         )
         over = ", ".join(f"{asked} of {offered}" for asked, offered, above in pairs if above)
         message = f"one instance of {pool.name} is larger than a host of {pool.aggregate}: {over}"
-        yield Finding("EBT-210", at(estate, f"pool/{pool.name}/instance"), message, expected="an instance that fits a host")
+        yield Finding(
+            "EBT-210", at(estate, f"pool/{pool.name}/instance"), message, expected="an instance that fits a host"
+        )
 
 
 @dataclass(slots=True)
@@ -88,14 +94,16 @@ def floors_fit(estate: Estate) -> Iterator[Finding]:
         asking = []
         for contract in estate.contracts_of(region.name):
             if contract.floor:
-                fitting = [p for p in committed if eligible(contract, p, verification_margin_s=region.verification_margin)]
+                fitting = [
+                    p for p in committed if eligible(contract, p, verification_margin_s=region.verification_margin)
+                ]
                 asking.append((len(fitting), contract.name, contract, fitting))
         asked: dict[str, int] = defaultdict(int)
         for _, _, contract, fitting in sorted(asking, key=lambda item: item[:2]):
             name = class_of(contract.eligibility)
             asked[name] += contract.floor
             if (short := _place(contract, fitting, left)) > 0:
-                yield _no_room(estate, contract, region.name, fitting, asked[name], short)
+                yield _no_room(estate, contract, region=region.name, fitting=fitting, asked=asked[name], short=short)
 
 
 def _place(contract: Contract, fitting: list[Pool], left: dict[str, _Hosts]) -> int:
@@ -109,7 +117,9 @@ def _place(contract: Contract, fitting: list[Pool], left: dict[str, _Hosts]) -> 
     return units
 
 
-def _no_room(estate: Estate, contract: Contract, region: str, fitting: list[Pool], asked: int, short: int) -> Finding:
+def _no_room(
+    estate: Estate, contract: Contract, *, region: str, fitting: list[Pool], asked: int, short: int
+) -> Finding:
     name = class_of(contract.eligibility)
     room = sum(
         units_per_instance(contract, pool) * instances_per_host(pool.hosts, pool.instance) * pool.hosts.count
@@ -117,8 +127,15 @@ def _no_room(estate: Estate, contract: Contract, region: str, fitting: list[Pool
     )
     message = (
         f"the floors of class {name} in {region} do not fit its committed capacity: {asked} units are asked for up to "
-        f"{contract.name}, {short} of its {contract.floor} find no room; {len(fitting)} committed pools it may use hold "
-        f"{room} such units when empty"
+        f"{contract.name}, {short} of its {contract.floor} find no room; {len(fitting)} committed pools that it may "
+        f"use hold {room} such units when empty"
     )
     place = at(estate, f"contract/{contract.name}/floor")
-    return Finding("EBT-203", place, message, str(contract.floor), f"at most {contract.floor - short}", "lower a floor, or commit more hosts")
+    return Finding(
+        "EBT-203",
+        place,
+        message,
+        str(contract.floor),
+        f"at most {contract.floor - short}",
+        "lower a floor, or commit more hosts",
+    )

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Protocol
 
 from contracts.errors import Place
@@ -67,7 +66,7 @@ def merged_document(sources: Sequence[Source]) -> bytes:
     root: dict[str, object] = {"count": len(sources)}
     for kind in Kind:
         root[ROOT_KEYS[kind]] = {key(at): s.data for at, s in enumerate(sources) if s.kind is kind}
-    return json.dumps(root, ensure_ascii=True, separators=(",", ":"), default=_number).encode()
+    return json.dumps(root, ensure_ascii=True, separators=(",", ":")).encode()
 
 
 def key(at: int) -> str:
@@ -80,16 +79,22 @@ def unjudged(code: str, message: str, hint: str) -> SchemaVerdict:
     return SchemaVerdict(findings=(Finding(code, Place("."), message, hint=hint, severity=Severity.UNJUDGED),))
 
 
-# The report: a header line `path: message:` for each error, its positions indented below. What a message quotes is data of
-# the files, so nothing but our own error texts and a few fixed words is believed.
-_STEP = r'(?:"(?:[^"\\]|\\.)*"|[A-Za-z0-9_#$-]+)'
+# The report: a header line `path: message:` for each error, its positions indented below. What a message quotes is data
+# of the files, so nothing but our own error texts and a few fixed words is believed.
+_STEP = r'(?:"(?:[^"\\]|\\.)*"|[\w#$-]+)'
 _HEADER = re.compile(rf"({_STEP}(?:\.{_STEP})*): (.*)")
 _STEPS = re.compile(_STEP)
 _OURS = re.compile(r"(EBT-1[0-9]{2}) (.*?):?$")
 _TYPES = re.compile(r"\(mismatched types ([a-z]+) and ([a-z]+)\)")
 _AT_LEAST = re.compile(r"(?:list\.MinItems|struct\.MinFields)\((\d+)\)")
 _AT_MOST = re.compile(r"list\.MaxItems\((\d+)\)")
-_TYPE_WORDS = {"struct": "a mapping", "list": "a list", "string": "text", "int": "a whole number", "bool": "true or false"}
+_TYPE_WORDS = {
+    "struct": "a mapping",
+    "list": "a list",
+    "string": "text",
+    "int": "a whole number",
+    "bool": "true or false",
+}
 
 
 def read_report(report: str, sources: Sequence[Source]) -> SchemaVerdict:
@@ -97,7 +102,7 @@ def read_report(report: str, sources: Sequence[Source]) -> SchemaVerdict:
     keys = {key(at): source for at, source in enumerate(sources)}
     faults: dict[str, dict[tuple[Path, str], Fault]] = {}
     counted = False
-    for line in report.splitlines()[: MAX_FAULTS * 8]:
+    for line in report.split("\n")[: MAX_FAULTS * 8]:
         header = _HEADER.fullmatch(line) if line[:1] not in ("", " ", "\t") else None
         if header is None:
             continue
@@ -147,7 +152,9 @@ def _fault(source: Source, path: Path, message: str, *, needed: bool) -> Fault:
     if needed and path:
         return missing(path)
     if message.startswith("field not allowed") or (ours and ours[1] == "EBT-118"):
-        return unknown(path, fields_at(MODELS[source.kind], path[:-1])) if path else wrong_value(path, value, "a mapping")
+        return (
+            unknown(path, fields_at(MODELS[source.kind], path[:-1])) if path else wrong_value(path, value, "a mapping")
+        )
     if ours and ours[1] in ("EBT-120", "EBT-122", "EBT-123"):
         return wrong_value(path, value, ours[2])
     if ours:
@@ -166,9 +173,3 @@ def _expected(value: object, message: str) -> str:
     if most := _AT_MOST.search(message):
         return f"at most {most[1]} items"
     return "a value that the format allows"
-
-
-def _number(value: object) -> float:
-    if isinstance(value, Decimal):
-        return float(value)
-    raise TypeError(f"{type(value).__name__} is no plain data")

@@ -39,7 +39,7 @@ class Source:
         return self.located.path
 
     def place(self, path: Path, *, of_key: bool = False) -> Place:
-        """Where the value of a path stands, or its key; for a path that the file lacks, the key of what would hold it."""
+        """Where the value of a path stands, or its key; for a path that the file lacks, the key that would hold it."""
         path = self._written(path)
         if path in self.parsed.places:
             at = self.parsed.key_places.get(path) if of_key else None

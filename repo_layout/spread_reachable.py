@@ -83,10 +83,7 @@ def field_of(estate: Estate, reach: Reach, pools: tuple[Pool, ...]) -> Field:
         aggregates = room.setdefault(pool.domain, {})
         aggregates[pool.aggregate] = max(aggregates.get(pool.aggregate, 0), holds)
     return Field(
-        tuple(
-            Domain(name, quanta[name], sum(room[name].values()), groups.get(name, {}))
-            for name in sorted(quanta)
-        ),
+        tuple(Domain(name, quanta[name], sum(room[name].values()), groups.get(name, {})) for name in sorted(quanta)),
         reach.shares,
         gang,
     )
@@ -106,7 +103,7 @@ def groups_by_domain(estate: Estate, region: str) -> Mapping[str, Mapping[str, s
     return found
 
 
-# ------------------------------------------------------------------------------------------------------------- the rules
+# ------------------------------------------------------------------------------------------------------------ the rules
 
 
 def units_fit_somewhere(estate: Estate) -> Iterator[Finding]:
@@ -119,7 +116,9 @@ def units_fit_somewhere(estate: Estate) -> Iterator[Finding]:
                 f"{reach.contract.unit.vcpu} vCPU, {reach.contract.unit.gpu} GPU"
             )
             place = at(estate, f"contract/{reach.contract.name}/unit")
-            yield Finding("EBT-209", place, message, hint="change the unit or the eligibility, or set maximum to the floor")
+            yield Finding(
+                "EBT-209", place, message, hint="change the unit or the eligibility, or set maximum to the floor"
+            )
 
 
 def drains_fit(estate: Estate) -> Iterator[Finding]:
@@ -149,7 +148,9 @@ def _does_not_fit(estate: Estate, reach: Reach) -> Finding:
     )
     longest = max(pool.notice_window_s for pool in out) - RELAY_S - REACTION_S - margin
     place = at(estate, f"contract/{reach.contract.name}/drain/budget")
-    return Finding("EBT-201", place, message, f"{budget}s", f"at most {longest}s for all of these pools", "lower the budget")
+    return Finding(
+        "EBT-201", place, message, f"{budget}s", f"at most {longest}s for all of these pools", "lower the budget"
+    )
 
 
 def bounds_reachable(estate: Estate) -> Iterator[Finding]:
@@ -161,7 +162,10 @@ def bounds_reachable(estate: Estate) -> Iterator[Finding]:
         short = whole.first_shortfall(reach.interruptible)
         if short is None:
             continue
-        if reach.fitting != reach.offered and field_of(estate, reach, reach.offered).first_shortfall(short.desired) is None:
+        if (
+            reach.fitting != reach.offered
+            and field_of(estate, reach, reach.offered).first_shortfall(short.desired) is None
+        ):
             continue  # the notice windows are to blame, which EBT-201 says
         yield _not_reachable(estate, reach, whole, short)
 
@@ -176,7 +180,9 @@ def _not_reachable(estate: Estate, reach: Reach, whole: Field, short: Shortfall)
     elif short.scope == "capacity":
         why = f"{len(whole.domains)} capacity domains at {pool:g} % hold {short.offered} of {short.asked} units"
     elif short.scope == "all":
-        why = f"the kinds of group together, each group at {group:g} %, let {short.offered} of {short.asked} units stand"
+        why = (
+            f"the kinds of group together, each group at {group:g} %, let {short.offered} of {short.asked} units stand"
+        )
     else:
         count = len(whole.kinds[short.scope])
         why = f"{count} groups of kind {short.scope} at {group:g} % hold {short.offered} of {short.asked} units"
@@ -196,7 +202,9 @@ def kinds_offer_enough(estate: Estate) -> Iterator[Finding]:
         for kind in estate.settings.bounds.bounding_kinds:
             there = [group for group in groups if group.falls_with == kind]
             if 0 < len(there) < LEAST_GROUPS and region.name not in waived:
-                message = f"{region.name} has {len(there)} bounding groups of kind {kind}, and a bound needs {LEAST_GROUPS}"
+                message = (
+                    f"{region.name} has {len(there)} bounding groups of kind {kind}, and a bound needs {LEAST_GROUPS}"
+                )
                 place = at(estate, f"group/{region.name}/{there[0].name}/fallsWith")
                 hint = "declare the others, set bounding: false, or write a waiver"
                 yield Finding("EBT-208", place, message, str(len(there)), f"at least {LEAST_GROUPS}", hint)

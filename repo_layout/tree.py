@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from contracts.errors import Place
 from contracts.findings import Finding, Severity, in_order
@@ -17,7 +18,8 @@ from repo_layout.layout import is_ignored
 from repo_layout.reviewed_text import MAX_BYTES
 
 MAX_FOLDERS = 8  # the layout needs three levels
-MAX_FILES = 20_000  # ninety times the reference estate
+MAX_FILES = 20_000  # fifty times the reference estate
+MAX_TOTAL_BYTES = 64 * 1024 * 1024  # 20,000 files of 3 KiB, what such files usually have
 WORKTREE = "worktree"
 
 
@@ -65,7 +67,7 @@ _RULES = {
     ),
     Oddity.NOT_REGULAR: _Rule("EBT-140", "this is neither a file nor a folder", "a file"),
     Oddity.TOO_DEEP: _Rule("EBT-141", "folders nest more than {max_folders} deep here", "at most {max_folders} levels"),
-    Oddity.TOO_MANY: _Rule("EBT-141", "more than {max_files} files; this and the rest are not read", "fewer files"),
+    Oddity.TOO_MANY: _Rule("EBT-141", "too many files; this one and the rest are not read", "{max_files} files"),
     Oddity.NOT_CLONED: _Rule(
         "EBT-301",
         "content not in this partial clone",
@@ -99,6 +101,32 @@ class Tree:
     def __post_init__(self) -> None:
         found = (_finding(odd) for odd in self.odd if not is_ignored(odd.path))
         object.__setattr__(self, "findings", in_order(found))
+
+
+class TreeDraft:
+    """Files and oddities as a reader comes upon them, within the limits of a tree."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, bytes] = {}
+        self._odd: list[Odd] = []
+        self._bytes = 0
+
+    def add(self, path: str, content: bytes | Odd) -> bool:
+        """Take a file's content or what is odd about the entry; False when the tree is full and reading has to stop."""
+        if self._bytes > MAX_TOTAL_BYTES or len(self._files) + len(self._odd) >= MAX_FILES:
+            self._odd.append(Odd(path, Oddity.TOO_MANY))
+            return False
+        if isinstance(content, Odd):
+            self._odd.append(content)
+        else:
+            self._files[path] = content
+            self._bytes += len(content)
+        return True
+
+    def finish(self, commit: str, committed_at: Instant = 0) -> Tree:
+        """The tree, in the order of paths whatever the order of reading."""
+        odd = tuple(sorted(self._odd, key=lambda one: (one.path, one.oddity.value)))
+        return Tree(commit, MappingProxyType(dict(sorted(self._files.items()))), odd, committed_at)
 
 
 def _finding(odd: Odd) -> Finding:

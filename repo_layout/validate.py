@@ -43,11 +43,13 @@ def validate(tree: Tree, *, cue: SchemaChecker, converters: Mapping[str, Convert
         schema = pool.submit(cue.judge, taken.sources)
         judged = [judge(source) for source in taken.sources]
         assembled = assemble(tree, judged)
-        broken = taken.broken | {item.source.kind for item in judged if item.document is None}
-        across = feasibility.check(assembled.estate, broken=broken) if assembled.estate is not None else ()
+        lost = taken.broken | {item.source.kind for item in judged if item.document is None}
+        across = (
+            feasibility.check(assembled.estate, broken=lost | assembled.broken) if assembled.estate is not None else ()
+        )
         verdict = schema.result()
     findings = [*taken.findings, *assembled.findings, *verdict.findings, *across]
-    malformed = bool(broken)
+    malformed = bool(lost or assembled.broken)
     for item in judged:
         faults = merged(item.faults, verdict.faults.get(item.source.file, ()))
         malformed = malformed or bool(faults)

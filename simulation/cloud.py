@@ -161,7 +161,7 @@ class SimulatedCloud:
             projects=state.projects,
             pools=state.pools,
         )
-        known = state.by_key.get((request.project, request.mark.name))
+        known = state.by_key.get((request.project, request.mark.key))
         if known is not None:
             return state.records[known].server
         boot = state.script.on_create(request.pool)
@@ -169,9 +169,10 @@ class SimulatedCloud:
         shape = pool.instance
         if left.instances < 1 or left.vcpu < shape.vcpu or left.memory < shape.memory:
             raise QuotaExhausted(f"{request.project}: {left} left, {pool.flavor} needs {shape.vcpu} vCPU")
-        return admit(
-            state, pool=pool, project=request.project, name=request.mark.name, mark=request.mark, boot=boot
-        ).server
+        name = request.mark.name
+        record = admit(state, pool=pool, project=request.project, name=name, mark=request.mark, boot=boot)
+        state.script.on_answer("create")
+        return record.server
 
     def delete(self, server: str, *, expected: Mark) -> None:
         """As the seam promises; at once, and what is drained early is no longer paid."""
@@ -182,6 +183,7 @@ class SimulatedCloud:
         check_delete(server, row, expected=expected, estate=state.parameters.estate, projects=state.projects)
         if record is not None:
             end(state, record, EndCause.DELETED)
+        state.script.on_answer("delete")
 
     def quota(self) -> Quota:
         """As the seam promises."""
@@ -198,9 +200,9 @@ class SimulatedCloud:
         if record is None:
             return
         if row.mark is not None:
-            state.by_key.pop((row.project, row.mark.name), None)
+            state.by_key.pop((row.project, row.mark.key), None)
         if mark is not None:
-            state.by_key[row.project, mark.name] = server
+            state.by_key[row.project, mark.key] = server
         state.change(record, replace(row, mark=mark))
 
     def publish_hints(self, hints: tuple[VictimHint, ...]) -> None:
@@ -220,26 +222,33 @@ def _forecast(state: CloudState, domain: Domain) -> ForwardCapacity:
     """What the provider believes this domain will offer: right up to a factor drawn per domain and forecast, so that it
     does not depend on when or how often it is asked. The confidence falls with the hosts tenants are likely to take.
     """
-    parameters = state.parameters
-    slot = (state.now - state.start) // (parameters.forecast_every_s * 1000)
-    known = state.factors.get(domain.name)
+    slot = (state.now - state.start) // (state.parameters.forecast_every_s * 1000)
+    known = state.forecasts.get(domain.name)
     if known is None or known[0] != slot:
-        error = stream(state.seed, "forecast", domain.name, slot).gauss(0.0, parameters.forecast_error)
-        known = state.factors[domain.name] = (slot, max(0.0, 1.0 + error))
-    horizon_ms = parameters.forecast_horizon_s * 1000
-    expected, lendable = 0.0, max(1, len(domain.takeable()))
-    if parameters.tenants is not None and not domain.committed_only:
-        arrivals = arrivals_per_ms(parameters.tenants, len(domain.hosts)) * intensity(parameters.tenants, state.now)
-        expected = max(0.0, arrivals) * horizon_ms * parameters.tenants.batch_mean
-    free, factor = domain.free, known[1]
+        known = state.forecasts[domain.name] = (slot, *_judge(state, domain, slot))
+    _, factor, expected = known
+    free, capacity = domain.free, domain.capacity
     return ForwardCapacity(
         domain=domain.name,
-        vcpu=min(domain.capacity.vcpu, int(free.vcpu * factor)),
-        memory=min(domain.capacity.memory, int(free.memory * factor)),
-        gpu=min(domain.capacity.gpu, int(free.gpu * factor)),
-        until=state.now + horizon_ms,
-        confidence=round(min(0.99, max(0.05, 1.0 - expected / lendable)), 4),
+        vcpu=min(capacity.vcpu, int(free.vcpu * factor)),
+        memory=min(capacity.memory, int(free.memory * factor)),
+        gpu=min(capacity.gpu, int(free.gpu * factor)),
+        until=state.now + state.parameters.forecast_horizon_s * 1000,
+        confidence=round(min(0.99, max(0.05, 1.0 - expected / max(1, domain.lendable))), 4),
     )
+
+
+def _judge(state: CloudState, domain: Domain, slot: int) -> tuple[float, float]:
+    """The factor by which one forecast is wrong, and the hosts that tenants are expected to take within its horizon,
+    by their mean intensity at the forecast's start.
+    """
+    parameters, tenants = state.parameters, state.parameters.tenants
+    error = stream(state.seed, "forecast", domain.name, slot).gauss(0.0, parameters.forecast_error)
+    if tenants is None or domain.committed_only:
+        return max(0.0, 1.0 + error), 0.0
+    at = state.start + slot * parameters.forecast_every_s * 1000
+    arrivals = arrivals_per_ms(tenants, len(domain.hosts)) * max(0.0, intensity(tenants, at))
+    return max(0.0, 1.0 + error), arrivals * parameters.forecast_horizon_s * 1000 * tenants.batch_mean
 
 
 def _rows_of(state: CloudState, project: str) -> list[Server]:

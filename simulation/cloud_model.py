@@ -74,8 +74,10 @@ class CloudParameters:
     """How the cloud behaves. `estate` is the owner whose projects and marks it serves.
 
     `tenants` None means that only waves take capacity. `victims` chooses the hosts to take: by `hints` (cheapest loss
-    first) or by `seed` (the same hosts whatever runs on them, so that policies can be compared). Shares are 0 to 1.
-    `savings` fixes a pool's saving in percent; other pools draw theirs from 40 to 85. `quota` may be given per project.
+    first) or by `seed` (the same hosts whatever runs on them, so that policies can be compared). Shares are 0 to 1 and
+    drawn per host: taken `without_notice`, a notice `withdrawn`, a loss without notice that stays `unexplained` by
+    any lifecycle event; `boot_failures` is drawn per server, `advised` per wave. `savings` fixes a pool's saving in percent;
+    other pools draw theirs from 40 to 85. `quota` may be given per project.
     """
 
     estate: str
@@ -84,6 +86,7 @@ class CloudParameters:
     victims: Literal["hints", "seed"] = "seed"
     hold_s: int = 1800
     without_notice: float = 0.0
+    unexplained: float = 0.0
     withdrawn: float = 0.0
     advised: float = 0.0
     advisory_lead_s: int = 900
@@ -120,11 +123,12 @@ class HappeningKind(enum.Enum):
 
 
 class EndCause(enum.Enum):
-    """Why a server ended."""
+    """Why a server ended: by our word, at the end of a notice of that kind, or (LOST) without a notice."""
 
     DELETED = "deleted"
     RECLAIMED = "reclaimed"
     MAINTENANCE = "maintenance"
+    HOST_FAILURE = "host_failure"
     LOST = "lost"
 
 

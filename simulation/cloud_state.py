@@ -83,7 +83,7 @@ class CloudState:
         self.used: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
         self.records: dict[str, Record] = {}
         self.past: list[Record] = []
-        self.by_key: dict[tuple[str, str], str] = {}
+        self.by_key: dict[tuple[str, tuple[str, str, str]], str] = {}
         self.created = 0
         self.version = 0
         self.reclaims: dict[str, Reclaim] = {}
@@ -92,7 +92,7 @@ class CloudState:
         self.hints: dict[str, VictimHint] = {}
         self.log = SignalLog()
         self.script = Script()
-        self.factors: dict[str, tuple[int, float]] = {}
+        self.forecasts: dict[str, tuple[int, float, float]] = {}
         self.happened: list[Happening] = []
         self.waves = itertools.count(1)
         self.heap: list[tuple[int, int, Callable[[], None]]] = []
@@ -157,7 +157,7 @@ def admit(state: CloudState, *, pool: Pool, project: str, name: str, mark: Mark 
     record = Record(row, pool, host)
     state.records[id_] = record
     if mark is not None:
-        state.by_key[project, mark.name] = id_
+        state.by_key[project, mark.key] = id_
     _charge(state, record, +1)
     state.version += 1
     state.tell(LifecycleKind.CREATED, record)
@@ -191,14 +191,16 @@ def fail(state: CloudState, server: str, outcome: Boot) -> None:
     state.happen(HappeningKind.FAILED, record)
 
 
-def end(state: CloudState, record: Record, cause: EndCause, *, reason: str = "") -> None:
-    """The server is gone: its room is free, its bill is closed, its row disappears."""
+def end(state: CloudState, record: Record, cause: EndCause, *, reason: str = "", told: bool = True) -> None:
+    """The server is gone: its room is free, its bill is closed, its row disappears, and unless `told` is False a
+    lifecycle event says why.
+    """
     row = record.server
     notice = record.notice
     record.ended, record.notice = state.now, None
     del state.records[row.id]
-    if row.mark is not None and state.by_key.get((row.project, row.mark.name)) == row.id:
-        del state.by_key[row.project, row.mark.name]
+    if row.mark is not None and state.by_key.get((row.project, row.mark.key)) == row.id:
+        del state.by_key[row.project, row.mark.key]
     if record.host is not None:
         domain, host = state.domains[record.pool.domain], record.host
         domain.release(host, row.id, committed=record.pool.committed)
@@ -208,8 +210,9 @@ def end(state: CloudState, record: Record, cause: EndCause, *, reason: str = "")
     _charge(state, record, -1)
     state.past.append(record)
     state.version += 1
-    kind = LifecycleKind.FAILED if cause is EndCause.LOST else LifecycleKind.DELETED
-    state.tell(kind, record, reason or cause.value)
+    kind = LifecycleKind.FAILED if cause in (EndCause.LOST, EndCause.HOST_FAILURE) else LifecycleKind.DELETED
+    if told:
+        state.tell(kind, record, reason or cause.value)
     state.happen(HappeningKind.ENDED, record, cause=cause, reclaim=notice.reclaim if notice else "")
     if notice is not None and notice.kind is NoticeKind.RECLAIM:
         account = state.accounts[notice.reclaim]
@@ -228,10 +231,8 @@ def move(state: CloudState, server: str, pool: str) -> bool:
         return False
     if record.server.status not in (Status.ACTIVE, Status.MOVED) or target.instance != record.pool.instance:
         return False
-    host = state.domains[target.domain].place(server, target.instance, committed=target.committed)
+    host = state.domains[target.domain].place(server, target.instance, committed=target.committed, avoid=record.host)
     if host is None:
-        return False
-    if host is record.host:
         return False
     state.domains[record.pool.domain].release(record.host, server, committed=record.pool.committed)
     record.pool, record.host = target, host
@@ -265,9 +266,9 @@ def _charge(state: CloudState, record: Record, sign: int) -> None:
 
 
 def _limit(project: str, state: CloudState) -> ProjectLimit:
-    """The quota where none is given: all of the hosts behind the project's pools."""
+    """The quota where none is given: twice the hosts behind the project's pools, so that hosts run out first."""
     domains = {pool.domain for pool in state.pools.values() if pool.project == project}
     shapes = [pool.instance for pool in state.pools.values() if pool.project == project]
-    vcpu = sum(state.domains[name].capacity.vcpu for name in domains)
-    memory = sum(state.domains[name].capacity.memory for name in domains)
+    vcpu = 2 * sum(state.domains[name].capacity.vcpu for name in domains)
+    memory = 2 * sum(state.domains[name].capacity.memory for name in domains)
     return ProjectLimit(vcpu // min(shape.vcpu for shape in shapes), vcpu, memory)

@@ -67,12 +67,15 @@ class Domain:
         )
         self.capacity = self._sum(self.hosts)
         self._free: Free | None = None
+        self._lendable = 0
 
-    def place(self, server: str, shape: InstanceShape, *, committed: bool = False) -> Host | None:
+    def place(
+        self, server: str, shape: InstanceShape, *, committed: bool = False, avoid: Host | None = None
+    ) -> Host | None:
         """Puts the server on the fullest lendable host that has room, committed work beside committed work first; None
         when no host has room. Fullest first keeps whole hosts empty, for large flavors and for tenants.
         """
-        fitting = [host for host in self.hosts if host.state is HostState.LENDABLE and host.fits(shape)]
+        fitting = [h for h in self.hosts if h.state is HostState.LENDABLE and h is not avoid and h.fits(shape)]
         if not fitting:
             return None
         host = min(fitting, key=lambda h: ((h.committed > 0) != committed, h.gpu, h.vcpu, h.memory, h.index))
@@ -100,8 +103,16 @@ class Domain:
     def free(self) -> Free:
         """Room on lendable hosts, summed."""
         if self._free is None:
-            self._free = self._sum(host for host in self.hosts if host.state is HostState.LENDABLE)
+            lendable = [host for host in self.hosts if host.state is HostState.LENDABLE]
+            self._lendable, self._free = len(lendable), self._sum(lendable)
         return self._free
+
+    @property
+    def lendable(self) -> int:
+        """How many hosts are lendable, lent or empty."""
+        if self._free is None:
+            _ = self.free
+        return self._lendable
 
     def _charge(self, host: Host, shape: InstanceShape, sign: int) -> None:
         host.vcpu += sign * shape.vcpu

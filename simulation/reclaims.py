@@ -21,6 +21,10 @@ UNHINTED_COST_S = 7200
 """What losing a server costs a reclaimer who was told nothing: more than most hints, so silence never pays."""
 
 
+CAUSES = {NoticeKind.MAINTENANCE: EndCause.MAINTENANCE, NoticeKind.HOST_FAILURE: EndCause.HOST_FAILURE}
+"""What the end of a notice is called; the end of every other kind is a reclaim."""
+
+
 @dataclass(frozen=True, slots=True)
 class Taking:
     """One act of taking hosts. `holder` is unique; it says whose a host is until it returns."""
@@ -38,7 +42,9 @@ class Taking:
 
 def schedule_wave(state: CloudState, wave: Wave) -> str:
     """Plans a wave and perhaps its advisory; the reclaim's id. Raises `Refused` for a wave that makes no sense."""
-    if (wave.share is None) == (wave.count is None) or wave.domain not in state.domains or wave.hold_until < wave.at:
+    one_of = (wave.share is None) != (wave.count is None)
+    in_range = 0.0 <= (wave.share or 0.0) <= 1.0 and (wave.count or 0) >= 0
+    if not (one_of and in_range) or wave.domain not in state.domains or wave.hold_until < wave.at:
         raise Refused(f"a wave needs a known domain, a share or a count, and a hold after its start: {wave}")
     number = next(state.waves)
     reclaim = wave.reclaim or f"{state.region}-r{number:06d}"
@@ -147,19 +153,20 @@ def _take_host(state: CloudState, taking: Taking, host: Host) -> None:
     noticed = taking.noticed and draw.random() >= state.parameters.without_notice
     withdrawn, fraction = draw.random() < state.parameters.withdrawn, 0.1 + 0.8 * draw.random()
     back = partial(_return, taking.domain, host, taking.holder)
+    told = draw.random() >= state.parameters.unexplained
     records = [state.records[server] for server in host.servers]
     if not noticed or not records:
         taking.domain.turn(host, HostState.TAKEN, taking.holder)
         for record in records:
             if taking.kind is NoticeKind.RECLAIM:
                 state.accounts[taking.reclaim].unannounced += 1
-            end(state, record, EndCause.LOST, reason=f"{taking.kind.value} without notice")
+            end(state, record, EndCause.LOST, reason=f"{taking.kind.value} without notice", told=told)
         state.push(taking.returns_at, back)
         return
     taking.domain.turn(host, HostState.CLOSING, taking.holder)
     last = max(_notify(state, taking, record) for record in records)
     if withdrawn:
-        state.push(state.now + int((last - state.now) * fraction), partial(_withdraw, state, taking, host))
+        state.push(state.now + int((last - state.now) * fraction), partial(withdraw, state, taking, host))
     state.push(max(last, taking.returns_at), back)
 
 
@@ -191,11 +198,10 @@ def _expire(state: CloudState, server: str, notice: str) -> None:
     """The notice has run out: the server is taken, unless it was withdrawn or is gone."""
     record = state.records.get(server)
     if record is not None and record.notice is not None and record.notice.id == notice:
-        maintenance = record.notice.kind is NoticeKind.MAINTENANCE
-        end(state, record, EndCause.MAINTENANCE if maintenance else EndCause.RECLAIMED)
+        end(state, record, CAUSES.get(record.notice.kind, EndCause.RECLAIMED))
 
 
-def _withdraw(state: CloudState, taking: Taking, host: Host) -> None:
+def withdraw(state: CloudState, taking: Taking, host: Host) -> None:
     """The host stays ours after all, and with it what still runs there."""
     if host.holder != taking.holder:
         return

@@ -11,7 +11,7 @@ from pathlib import Path
 FILE, EXECUTABLE, SYMLINK, SUBMODULE = "100644", "100755", "120000", "160000"
 COMMITTED_AT_S = 1_790_000_000
 
-Entry = bytes | tuple[str, bytes]
+Files = Mapping[str, bytes] | Mapping[str | bytes, bytes | tuple[str, bytes]]
 
 
 def environment() -> dict[str, str]:
@@ -42,9 +42,7 @@ class Scratch:
             git("config", f"uploadpack.{capability}", "true", at=path)
         return cls(path)
 
-    def commit(
-        self, files: Mapping[str | bytes, Entry], *, parent: str = "", branch: str = "main", message: str = "change"
-    ) -> str:
+    def commit(self, files: Files, *, parent: str = "", branch: str = "main", message: str = "change") -> str:
         """A commit of exactly these files; the branch moves there, forward or not."""
         index = b""
         for path, entry in files.items():

@@ -1,11 +1,14 @@
 """A pytest plugin: `--rewrite-golden` writes golden transcripts anew instead of comparing them.
 
-Loaded by `pytest_plugins` of the root conftest, or by hand: `python -m pytest -p tests.golden_option --rewrite-golden`.
+The root conftest loads it.
 """
 
 from __future__ import annotations
 
-import pytest
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import tracemalloc
 
 import pytest
+import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from contracts.errors import Place
 from repo_layout.codes import RULES, joined
+from repo_layout.plain_scalars import Ambiguous, resolve
 from repo_layout.strict_yaml import MAX_DEPTH, MAX_NODES, Parsed, parse
 
 FILE = "contracts/web/front.yaml"
@@ -245,6 +248,25 @@ TOKENS = st.sampled_from([*SIGNS.split(), *SPACES])
 @settings(max_examples=600, deadline=None)
 def test_any_mixture_of_yaml_signs_is_a_document_or_findings(text: str) -> None:
     judged(text.encode())
+
+
+CORE = re.compile(  # what the core schema of YAML 1.2 gives a type (its section 10.3.2)
+    r"null|Null|NULL|~|true|True|TRUE|false|False|FALSE|[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+"
+    r"|[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
+)
+TAGS = {bool: "bool", int: "int", float: "float", str: "str"}
+
+
+@given(st.text("001123456789..eE+-__:xobTZinfaNyYsr~=<", min_size=1, max_size=7) | st.sampled_from(AMBIGUOUS))
+@settings(max_examples=1500, deadline=None)
+def test_text_that_passes_has_the_type_that_both_versions_of_yaml_give_it(text: str) -> None:
+    value = resolve(text)
+    if isinstance(value, Ambiguous):
+        return
+    resolver = yaml.SafeLoader("")
+    yaml_1_1 = resolver.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]  # PyYAML's stubs
+    assert yaml_1_1 == f"tag:yaml.org,2002:{TAGS[type(value)]}"
+    assert (CORE.fullmatch(text) is None) == isinstance(value, str)
 
 
 SCALARS = st.one_of(

@@ -134,7 +134,7 @@ def test_a_size_is_written_in_its_largest_exact_unit() -> None:
         ("0.001Mi", 1049),
         ("1Ei", 1 << 60),
         ("2E", 2 * 10**18),
-        ("1E3", 1000),
+        ("4E3", 4000),
         ("5k", 5000),
     ],
 )
@@ -144,9 +144,14 @@ def test_a_pods_memory_is_read_exactly_and_rounded_up(text: str, count: int) -> 
     assert quantity.memory_doubt == ""
 
 
-@pytest.mark.parametrize("number", ["512", "2048", "1"])
-def test_millibytes_in_a_pod_are_flagged(number: str) -> None:
-    assert values.parse_quantity(f"{number}m").memory_doubt.endswith(f"did you mean {number}Mi?")
+@pytest.mark.parametrize(("text", "meant"), [("512m", "512Mi"), ("2048m", "2048Mi"), ("1m", "1Mi"), ("512", "512Mi")])
+def test_memory_of_a_few_bytes_in_a_pod_is_flagged(text: str, meant: str) -> None:
+    assert values.parse_quantity(text).memory_doubt.endswith(f"did you mean {meant}?")
+
+
+def test_memory_of_part_of_a_byte_is_flagged_and_none_is_not() -> None:
+    assert values.parse_quantity("0.5").memory_doubt == '"0.5" of memory is 0.5 bytes'
+    assert values.parse_quantity("0").memory_doubt == ""
 
 
 def test_a_pods_processors_are_read_in_thousandths() -> None:

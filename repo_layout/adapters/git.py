@@ -23,8 +23,8 @@ __all__ = ["changed_paths", "follow", "read_commit", "read_worktree"]
 def read_commit(repository: str, revision: str, *, cache: Path | None = None) -> Tree:
     """The files of one commit.
 
-    `repository` is a path (bare or not, also of a shallow or partial clone) or a file, http or https URL; a URL is
-    fetched into a bare repository below `cache`. `revision` is anything that `git rev-parse` takes for one commit.
+    `repository` is a path or file URL (bare or not, also of a shallow or partial clone), or an http or https URL, which
+    is fetched into a bare repository below `cache`. `revision` is anything that `git rev-parse` takes for one commit.
     """
     opened = open_for_reading(repository, revision, cache)
     return tree_of(opened, commit_of(opened, revision))
@@ -48,13 +48,14 @@ def _parted(repository: pygit2.Repository, old: pygit2.Commit, new: pygit2.Commi
     """The merge base; in a shallow clone only where the stored history settles it."""
     try:
         base = repository.merge_base(old.id, new.id)
+        gaps = repository.is_shallow
     except (KeyError, pygit2.GitError):
-        base = None
-    if base is not None and (base == old.id or not repository.is_shallow):
+        base, gaps = None, True
+    if base is not None and (base == old.id or not gaps):
         return commit_of(repository, str(base))
-    if repository.is_shallow:
+    if gaps:
         raise Refused(
-            f"cannot compare {old.id} with {new.id}: this is a shallow clone, and the parents between them are missing;"
+            f"cannot compare {old.id} with {new.id}: the parents between them are missing, as in a shallow clone;"
             " git fetch --unshallow brings them"
         )
     raise Refused(f"cannot compare {old.id} with {new.id}: no common commit is stored here")

@@ -22,6 +22,7 @@ from contracts.values import shorten
 
 CONNECT_TIMEOUT_MS = 10_000  # a code host that does not answer in ten seconds is not there
 IDLE_TIMEOUT_MS = 30_000  # between two packets, for a host that packs a large answer
+LONGEST_SHOWN = 300  # a path or address has to be seen whole to be mended
 _SCHEMES = frozenset({"http", "https", "file"})
 _COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)
 
@@ -36,7 +37,7 @@ class Head:
 
 def shown(address: str) -> str:
     """The address without credentials, for messages."""
-    return shorten(re.sub(r"(?<=://)[^/@]*@", "***@", address))
+    return shorten(re.sub(r"(?<=://)[^/@]*@", "***@", address), LONGEST_SHOWN)
 
 
 @contextlib.contextmanager
@@ -85,10 +86,13 @@ def open_local(path: str | Path) -> pygit2.Repository:
 
 
 def open_for_reading(repository: str, revision: str, cache: Path | None) -> pygit2.Repository:
-    """A local repository as it is, or the copy of a remote one, brought up to date unless it holds the commit."""
+    """A local repository as it is, or the copy of a remote one, brought up to date unless it holds the commit.
+
+    A file URL is local: a copy would forget that the repository is shallow, and cannot be made of a partial one.
+    """
     if not is_url(repository):
         return open_local(repository)
-    if cache is None and repository.startswith("file://"):
+    if repository.startswith("file://"):
         return open_local(unquote(urlsplit(repository).path))
     copy = cached_copy(repository, cache)
     if not (_COMMIT.fullmatch(revision) and has_commit(copy, revision)):
@@ -148,7 +152,7 @@ def commit_of(repository: pygit2.Repository, revision: str) -> pygit2.Commit:
         named = repository.revparse_single(revision)
         found = named.peel(None) if isinstance(named, pygit2.Tag) else named
     except (KeyError, pygit2.GitError, ValueError) as error:
-        if repository.is_empty or (revision == "HEAD" and repository.head_is_unborn):
+        if not repository.raw_listall_references() or (revision == "HEAD" and repository.head_is_unborn):
             raise Refused(f'there is no "{name}": the repository has no commits yet') from error
         if repository.is_shallow:
             hint = "this is a shallow clone and may lack it; git fetch --unshallow brings the rest"

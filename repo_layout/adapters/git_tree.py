@@ -7,7 +7,6 @@ it could not load instead of failing. It must not know what the files mean.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import MappingProxyType
 
 import pygit2
 from pygit2.enums import FileMode
@@ -15,7 +14,7 @@ from pygit2.enums import FileMode
 from repo_layout.adapters.git_open import is_partial, translated
 from repo_layout.layout import is_ignored, is_read
 from repo_layout.reviewed_text import MAX_BYTES
-from repo_layout.tree import MAX_FILES, MAX_FOLDERS, Odd, Oddity, Tree
+from repo_layout.tree import MAX_FOLDERS, Odd, Oddity, Tree, TreeDraft
 
 _ODD_MODES = {FileMode.LINK: Oddity.SYMLINK, FileMode.COMMIT: Oddity.SUBMODULE}
 
@@ -23,25 +22,15 @@ _ODD_MODES = {FileMode.LINK: Oddity.SYMLINK, FileMode.COMMIT: Oddity.SUBMODULE}
 def tree_of(repository: pygit2.Repository, commit: pygit2.Commit) -> Tree:
     """The commit's files; what is absent from a partial clone is odd, the rest is there."""
     absent = Oddity.NOT_CLONED if is_partial(repository) else Oddity.NOT_STORED
-    files: dict[str, bytes] = {}
-    odd: list[Odd] = []
+    draft = TreeDraft()
     with translated(f"read the files of {commit.id}"):
         for path, entry in _entries(repository, commit, absent):
-            if isinstance(entry, Odd):
-                odd.append(entry)
-                continue
-            if entry.filemode == FileMode.BLOB_EXECUTABLE:
-                odd.append(Odd(path, Oddity.EXECUTABLE))
-            if len(files) >= MAX_FILES:
-                odd.append(Odd(path, Oddity.TOO_MANY))
+            content = entry if isinstance(entry, Odd) else _content(repository, path, entry, absent)
+            if not draft.add(path, content):
                 break
-            content = _content(repository, path, entry, absent)
-            if isinstance(content, Odd):
-                odd.append(content)
-            else:
-                files[path] = content
-    ordered = MappingProxyType(dict(sorted(files.items())))
-    return Tree(str(commit.id), ordered, tuple(odd), commit.commit_time * 1000)
+            if not isinstance(entry, Odd) and entry.filemode == FileMode.BLOB_EXECUTABLE:
+                draft.add(path, Odd(path, Oddity.EXECUTABLE))
+    return draft.finish(str(commit.id), commit.commit_time * 1000)
 
 
 def _entries(

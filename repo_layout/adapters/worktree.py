@@ -10,36 +10,32 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from types import MappingProxyType
 
 from contracts.errors import Refused
 from contracts.values import shorten
 from repo_layout.layout import is_ignored, is_read
 from repo_layout.reviewed_text import MAX_BYTES
-from repo_layout.tree import MAX_FILES, MAX_FOLDERS, WORKTREE, Odd, Oddity, Tree
+from repo_layout.tree import MAX_FOLDERS, WORKTREE, Odd, Oddity, Tree, TreeDraft
 
 
 def read_worktree(path: Path) -> Tree:
     """The files below a folder, committed or not; `.git` is left out."""
     if not path.is_dir():
         raise Refused(f"there is no folder {shorten(str(path))} to read")
-    files: dict[str, bytes] = {}
-    odd: list[Odd] = []
+    draft = TreeDraft()
     for name, found in _entries(os.fsencode(path)):
-        if isinstance(found, Odd):
-            odd.append(found)
-            continue
-        if len(files) >= MAX_FILES:
-            odd.append(Odd(name, Oddity.TOO_MANY))
+        content = found if isinstance(found, Odd) else _content(name, found)
+        if not draft.add(name, content):
             break
-        content = _content(name, found)
-        if isinstance(content, Odd):
-            odd.append(content)
-            continue
-        files[name] = content
-        if found.stat(follow_symlinks=False).st_mode & stat.S_IXUSR:
-            odd.append(Odd(name, Oddity.EXECUTABLE))
-    return Tree(WORKTREE, MappingProxyType(dict(sorted(files.items()))), tuple(sorted(odd, key=lambda o: o.path)))
+        if not isinstance(found, Odd) and isinstance(content, bytes) and _is_executable(found):
+            draft.add(name, Odd(name, Oddity.EXECUTABLE))
+    return draft.finish(WORKTREE)
+
+
+def _is_executable(entry: os.DirEntry[bytes]) -> bool:
+    return bool(
+        entry.stat(follow_symlinks=False).st_mode & stat.S_IXUSR
+    )  # the entry has kept it since its size was asked
 
 
 def _entries(root: bytes) -> Iterator[tuple[str, os.DirEntry[bytes] | Odd]]:
@@ -47,14 +43,9 @@ def _entries(root: bytes) -> Iterator[tuple[str, os.DirEntry[bytes] | Odd]]:
     todo: list[tuple[str, bytes]] = [("", root)]
     while todo:
         prefix, folder = todo.pop()
-        try:
-            with os.scandir(folder) as listing:
-                entries = sorted(listing, key=lambda entry: entry.name)
-        except OSError:
-            yield prefix, Odd(prefix or ".", Oddity.NOT_READABLE)
-            continue
-        if prefix and any(entry.name == b".git" for entry in entries):
-            yield prefix, Odd(prefix.rstrip("/"), Oddity.SUBMODULE)
+        entries = _listed(prefix, folder)
+        if isinstance(entries, Odd):
+            yield prefix, entries
             continue
         for entry in entries:
             name, oddity = _kind(prefix, entry)
@@ -65,8 +56,19 @@ def _entries(root: bytes) -> Iterator[tuple[str, os.DirEntry[bytes] | Odd]]:
                     yield name, entry
             elif name.count("/") >= MAX_FOLDERS and not is_ignored(f"{name}/"):
                 yield name, Odd(name, Oddity.TOO_DEEP)
-            elif name != ".git" and name.count("/") < MAX_FOLDERS:
+            elif name.count("/") < MAX_FOLDERS:
                 todo.append((f"{name}/", entry.path))
+
+
+def _listed(prefix: str, folder: bytes) -> list[os.DirEntry[bytes]] | Odd:
+    """A folder's entries in order; `.git`, a folder or a link's file, is left out at the root and odd below it."""
+    try:
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+    except OSError:
+        return Odd(prefix or ".", Oddity.NOT_READABLE)
+    kept = [entry for entry in entries if entry.name != b".git"]
+    return Odd(prefix.rstrip("/"), Oddity.SUBMODULE) if prefix and len(kept) < len(entries) else kept
 
 
 def _kind(prefix: str, entry: os.DirEntry[bytes]) -> tuple[str, Oddity | None]:

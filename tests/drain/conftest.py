@@ -1,4 +1,4 @@
-"""Golden transcripts: compared by default, written anew with `--rewrite-golden`."""
+"""Golden transcripts and drawn parts of pages: compared by default, written anew with `--rewrite-golden`."""
 
 from __future__ import annotations
 
@@ -20,5 +20,23 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         if rewrite:
             path.write_text(text, encoding="utf-8", newline="\n")
         assert text == path.read_text(encoding="utf-8"), f"{path.name} tells another story; see --rewrite-golden"
+
+    return compare
+
+
+@pytest.fixture
+def between(request: pytest.FixtureRequest) -> Callable[[Path, str, str], None]:
+    """Compare what stands in a page between `<!-- NAME -->` and `<!-- end of NAME -->` with a text."""
+    rewrite = bool(request.config.getoption("--rewrite-golden", default=False))
+
+    def compare(page: Path, name: str, text: str) -> None:
+        before, rest = page.read_text(encoding="utf-8").split(f"<!-- {name} -->\n")
+        held, after = rest.split(f"<!-- end of {name} -->")
+        if rewrite and held != text:
+            page.write_text(
+                f"{before}<!-- {name} -->\n{text}<!-- end of {name} -->{after}", encoding="utf-8", newline="\n"
+            )
+            held = text
+        assert held == text, f"{page.name} shows another {name}; see --rewrite-golden"
 
     return compare

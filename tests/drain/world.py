@@ -131,6 +131,12 @@ class World:
                 self.later(now + 1_000, CommandEnded(unit, ok=self.command_works))
                 if self.command_works:
                     self._tell(unit, now)
+            case _:
+                self._obey_locally(action, now)
+
+    def _obey_locally(self, action: Action, now: int) -> None:
+        """What needs no scheduler, and what only asks."""
+        match action:
             case SignalUnit(unit):
                 self.signals.append(unit)
                 self._tell(unit, now)

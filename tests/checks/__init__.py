@@ -1,0 +1,1 @@
+"""Tests of the form layers, the rules across files and their samples."""
