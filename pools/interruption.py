@@ -7,9 +7,9 @@ caller's word (maintenance and drills are none).
 Model. Losses of a pool in an hour of exposure are a compound Poisson process: shocks at an unknown rate, each taking
 several instances at once. The index of dispersion phi = sum(k^2) / sum(k) over observations is the expected size of
 the shock that a lost instance belongs to; counts and exposure divided by phi behave as independent shocks, so that a
-wave of nine losses weighs as one piece of evidence and not as nine (quasi-Poisson: McCullagh and Nelder, Generalized Linear
-Models, 2nd ed., 6.2.3). On them the Gamma is conjugate (Gelman et al., Bayesian Data Analysis, 3rd ed., 2.6): prior
-Gamma(a, a / mu), posterior Gamma(a + K / phi, a / mu + E / phi).
+wave of nine losses weighs as one piece of evidence and not as nine (quasi-Poisson: McCullagh and Nelder, Generalized
+Linear Models, 2nd ed., 6.2.3). On them the Gamma is conjugate (Gelman et al., Bayesian Data Analysis, 3rd ed., 2.6):
+prior Gamma(a, a / mu), posterior Gamma(a + K / phi, a / mu + E / phi).
 
 The prior of a pool comes from its narrowest correlation group, that one's from the next wider, the widest's from the
 region, the region's from `Outlook` (a hierarchy: BDA 5.5). The shape a of each level is estimated from how far its
@@ -126,7 +126,8 @@ class History:
 
     def on(self, topology: Topology) -> History:
         """The same history for another topology: known pools and groups keep what they have, new ones start with none;
-        a new group's shocks are taken as its pools' own."""
+        a new group's shocks are taken as its pools' own.
+        """
         old = self.topology
         place = [old.index.get(name, -1) for name in topology.pools]
         known = {name: g for g, name in enumerate(old.groups)}

@@ -4,9 +4,9 @@ Called once a cycle by `cycle.decide`. It learns from the census (exposure, loss
 judges exclusion every time, and keeps all it knows in one frozen value, so that a rehearsal (`ebbtide plan`) leaves no
 trace. It places nothing and moves nothing.
 
-What counts as an interruption: a reclaim or host-failure notice when it is heard (taken back when it is withdrawn), and a
-loss without notice when it is believed. Maintenance, drills, our own releases and unknown pools teach nothing. Exposure
-is the time that instances in reclaimable pools were booting, joined or serving.
+What counts as an interruption: a reclaim or host-failure notice when it is heard (taken back when it is withdrawn),
+and a loss without notice when it is believed. Maintenance, drills, our own releases and unknown pools teach nothing.
+Exposure is the time that instances were booting, joined or serving.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pools.ranking import Ranking, Rates, guaranteed_micro, move_cost_micro, ran
 from reconciler.census import Census
 from reconciler.desired import Partition
 from reconciler.drafts import Scribe
-from reconciler.fleet import READY, Phase
+from reconciler.fleet import Phase
 from reconciler.problem import Offers, Resources
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ PLENTY_GIB = 1_000_000
 """Forward capacity says nothing of local disk: the flavor's own disk comes with it."""
 
 TEACHING = frozenset({NoticeKind.RECLAIM, NoticeKind.HOST_FAILURE})
-AT_RISK = READY | {Phase.BOOTING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ class Appraiser:
         """A create call failed: remembered until the next call."""
 
     def appraise(self, part: Partition, counted: Census, seen: Seen, scribe: Scribe) -> Appraisal:
-        """This cycle's appraisal; what was seen is learnt."""
+        """The appraisal of one cycle; what was seen is learnt."""
         before = self._on(part)
         gathered = _gather(before, counted, seen)
         card = _fresh(seen.rates or before.card, seen.now)
@@ -189,11 +188,10 @@ def _gather(learnt: Learnt, counted: Census, seen: Seen) -> Learnt:
     losses = dict(learnt.losses)
     heard = dict(learnt.heard)
     for instance in counted.fleet.instances.values():
-        if instance.pool and instance.phase in AT_RISK:
+        if instance.pool and (instance.ready or instance.phase is Phase.BOOTING):
             exposure[instance.pool] = exposure.get(instance.pool, 0.0) + hours
     for notice in counted.notices:
-        instance = counted.fleet.instances.get(notice.name)
-        pool = instance.pool if instance else notice.pool
+        pool = counted.fleet.instances[notice.name].pool
         if notice.kind in TEACHING and notice.name not in heard and pool:
             heard[notice.name] = pool
             losses[pool] = losses.get(pool, 0.0) + 1.0
@@ -201,10 +199,10 @@ def _gather(learnt: Learnt, counted: Census, seen: Seen) -> Learnt:
         if loss.cause is Cause.LOST_WITHOUT_NOTICE and loss.instance.pool:
             losses[loss.instance.pool] = losses.get(loss.instance.pool, 0.0) + 1.0
     for name in learnt.heard:
-        instance = counted.fleet.instances.get(name)
-        if instance is None or instance.phase is Phase.GONE:
+        known = counted.fleet.instances.get(name)
+        if known is None or known.phase is Phase.GONE:
             heard.pop(name, None)
-        elif not instance.noticed:
+        elif not known.noticed:
             pool = heard.pop(name)
             losses[pool] = losses.get(pool, 0.0) - 1.0
     return replace(learnt, exposure=exposure, losses=losses, heard=heard)
