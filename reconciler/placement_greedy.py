@@ -87,13 +87,15 @@ def fill_again(standing: Standing, line: Line, columns: Sequence[int]) -> list[t
     return steps
 
 
-def grow(standing: Standing, order: Callable[[Line], Sequence[int]] | None = None) -> None:
+def grow(
+    standing: Standing, order: Callable[[Line], Sequence[int]] | None = None, *, only_floors: bool = False
+) -> None:
     """Floors of all tiers first, then the interruptible units, strictest tier first.
 
     `order` gives the columns of a line in order of preference; by default the cheapest first.
     """
     preferred = order or standing.order
-    wanting = [line for line in standing.lines if line.placed < line.wanted]
+    wanting = [line for line in standing.lines if line.placed < line.wanted and (line.is_floor or not only_floors)]
     wanting.sort(key=lambda line: (not line.is_floor, line.need.tier, line.addable, -line.short, line.need.workload))
     for _, lines in groupby(wanting, key=lambda line: (line.is_floor, line.need.tier)):
         _grow_tier(standing, list(lines), preferred)
