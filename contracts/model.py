@@ -44,7 +44,10 @@ class Tier(enum.Enum):
     @property
     def rank(self) -> int:
         """1 (strictest) to 5."""
-        return list(Tier).index(self) + 1
+        return _RANKS[self.value]
+
+
+_RANKS = {tier.value: rank for rank, tier in enumerate(Tier, start=1)}
 
 
 Label = Annotated[str, Field(strict=True, max_length=63)]

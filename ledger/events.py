@@ -10,9 +10,11 @@ import enum
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from contracts.errors import Refused
 from ledger.causes import Cause
+from ledger.money import is_amount
 
 SCHEMA_VERSION = 1
 
@@ -88,10 +90,11 @@ REQUIRED: Mapping[EventType, frozenset[str]] = {
     EventType.DRAIN_STARTED: frozenset({"ends_at"}),
     EventType.DRAIN_ENDED: frozenset({"outcome"}),
     EventType.INSTANCE_LOST: frozenset({"noticed"}),
-    # `units` slots of one instance were in state `use` from `from_ms` to `to_ms`; together the slots of an instance
-    # cover its billed time exactly once
-    EventType.USAGE: frozenset({"from_ms", "to_ms", "units", "of_units", "use", "paid"}),
-    # work that was executed and has to be executed again: unit-milliseconds
+    # `units` slots of one instance, from slot number `slot` on, were in state `use` from `from_ms` to `to_ms`; together
+    # the slots 0 to `of_units` - 1 of an instance cover its billed time exactly once (`ledger.usage` lays them out)
+    EventType.USAGE: frozenset({"from_ms", "to_ms", "slot", "units", "of_units", "use", "paid"}),
+    # work that the instance had executed and that has to be executed again: unit-milliseconds, priced at the instance's
+    # rates of that moment
     EventType.WORK_LOST: frozenset({"unit_ms"}),
     EventType.CHECKPOINT_WRITTEN: frozenset({"bytes"}),
     EventType.RESTORED: frozenset({"duration_ms"}),
@@ -108,6 +111,27 @@ REQUIRED: Mapping[EventType, frozenset[str]] = {
     EventType.SHORTFALL_ENDED: frozenset(),
     EventType.QUARANTINED: frozenset(),
 }
+
+SUBJECTS: Mapping[EventType, tuple[str, ...]] = {
+    EventType.RATE_KNOWN: ("pool",),
+    EventType.INSTANCE_REQUESTED: ("pool", "instance"),
+    EventType.INSTANCE_STARTED: ("pool", "instance"),
+    EventType.INSTANCE_ENDED: ("instance",),
+    # the workload may be empty for headroom only, which nobody uses
+    EventType.USAGE: ("pool", "instance"),
+    EventType.WORK_LOST: ("workload", "pool", "instance"),
+    EventType.STORAGE_CHARGED: ("workload",),
+}
+"""Which fields of the envelope a type cannot do without, because a figure is computed from them."""
+
+WHOLE = frozenset(
+    {"from_ms", "to_ms", "slot", "units", "of_units", "unit_ms", "effective_from", "ends_at", "until", "bytes"}
+    | {"duration_ms", "missing_units"}
+)
+"""Data that are whole numbers, never below zero."""
+
+MONEY = frozenset({"rate", "guaranteed", "amount"})
+"""Data that are decimal text; only an amount may be below zero, as a correction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +159,50 @@ class Event:
     data: Mapping[str, Datum] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse an event whose data lacks what its type promises."""
-        missing = REQUIRED[self.type] - self.data.keys()
-        if missing:
-            raise Refused(f"event {self.id} of type {self.type.value} lacks {', '.join(sorted(missing))}")
+        """Refuse an event that lacks what its type promises, or holds a number that no sum could use exactly."""
+        if not (self.id and self.data.keys() >= REQUIRED[self.type]):
+            self._refuse_lacks()
+        for name in SUBJECTS.get(self.type, ()):
+            if not getattr(self, name):
+                self._refuse_lacks()
+        for name, value in self.data.items():
+            if name in WHOLE:
+                # bool is an int to Python, not to a reader of JSON
+                fits = type(value) is int and 0 <= value <= _LARGEST
+            else:
+                fits = name not in MONEY or _money(name, value)
+            if not fits:
+                raise Refused(f"event {self.id!r} of type {self.type.value}: {name} cannot be {value!r}")
+        if self.type is EventType.USAGE:
+            self._check_usage()
+
+    def _refuse_lacks(self) -> NoReturn:
+        missing = sorted(REQUIRED[self.type] - self.data.keys())
+        missing += [name for name in ("id", *SUBJECTS.get(self.type, ())) if not getattr(self, name)]
+        raise Refused(f"event {self.id!r} of type {self.type.value} lacks {', '.join(missing)}")
+
+    def _check_usage(self) -> None:
+        """Refuse usage that is empty, leaves its instance, or that nobody would pay."""
+        data = self.data
+        start, end = int(data["from_ms"]), int(data["to_ms"])
+        slot, units, of_units = int(data["slot"]), int(data["units"]), int(data["of_units"])
+        paid, use = data["paid"], data["use"]
+        if start >= end or units < 1 or slot + units > of_units:
+            raise Refused(f"event {self.id!r}: {start}..{end} ms, slots {slot}+{units} of {of_units} is no usage")
+        if paid not in _PAID or use not in _USE:
+            raise Refused(f"event {self.id!r}: usage cannot be {use!r}, paid as {paid!r}")
+        if not self.workload and paid != Paid.HEADROOM.value:
+            raise Refused(f"event {self.id!r}: only headroom is used by no workload, this is paid as {paid!r}")
+
+
+_PAID = frozenset(paid.value for paid in Paid)
+_USE = frozenset(use.value for use in Use)
+_LARGEST = 2**53
+"""Whole numbers stay exact in every JSON reader below this; as milliseconds it is the year 287396."""
+
+
+def _money(name: str, value: Datum) -> bool:
+    return is_amount(value) and (name == "amount" or not str(value).startswith("-"))
 
 
 def to_line(event: Event) -> bytes:
@@ -160,7 +224,10 @@ def to_line(event: Event) -> bytes:
         "epoch": event.epoch,
         "data": dict(event.data),
     }
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return _canonical(document).encode()
+
+
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
 def from_line(line: bytes) -> Event:

@@ -3,8 +3,8 @@
 Five commitments: notice and advisory (`signals`), rate card (`rates`), forward capacity (`forward_capacity`), and the
 reclaim and lifecycle API (`instances`, `create`, `delete`, `quota`, `mark`, `publish_hints`). Adapters turn their
 client's exceptions into `contracts.errors`; a difference between providers is a value an answer carries, never a class
-check. Every answer carries the provider's time `as_of`; what is missing from an incomplete answer is unknown, never gone.
-All times are milliseconds since the epoch.
+check. Every answer carries the provider's time `as_of`; what is missing from an incomplete answer is unknown, never
+gone. All times are milliseconds since the epoch.
 """
 
 from __future__ import annotations
@@ -14,6 +14,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Protocol
+
+from contracts.errors import Refused, Transient
+
+
+class QuotaExhausted(Refused):
+    """The project's quota has no room: says nothing about the pool, and trying again changes nothing until it grows."""
+
+
+class Conflict(Transient):
+    """Another allocation changed the inventory first (a generation conflict): try again with the same key."""
 
 
 class Status(enum.Enum):
@@ -56,6 +66,11 @@ class Mark:
     workload: str
     units: int
     paid: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Estate, region and name: what makes two marks the same mark, whatever else they carry."""
+        return (self.estate, self.region, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +141,7 @@ class Reclaim:
 
 @dataclass(frozen=True, slots=True)
 class Advisory:
-    """This pool is likely to be reclaimed soon."""
+    """The pool is likely to be reclaimed soon."""
 
     pool: str
     issued_at: int
@@ -135,9 +150,10 @@ class Advisory:
 
 
 class LifecycleKind(enum.Enum):
-    """What happened to a server, from the provider's event stream."""
+    """What happened to a server, from the provider's event stream. Billing begins with ACTIVE."""
 
     CREATED = "created"
+    ACTIVE = "active"
     DELETED = "deleted"
     MOVED = "moved"
     FAILED = "failed"
@@ -157,7 +173,11 @@ class Lifecycle:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """Everything the provider said since a cursor; `cursor` continues after it. Repetition is harmless."""
+    """Everything the provider said since a cursor; `cursor` continues after it. Repetition is harmless.
+
+    Notices and lifecycle events are those since the cursor, in the order in which they were said, and may be said
+    again. `reclaims` and `advisories` are complete: all that stand at `as_of`, whatever the cursor.
+    """
 
     as_of: int
     cursor: str
@@ -243,7 +263,9 @@ class Provider(Protocol):
     """A cloud, as the control plane needs it. Every method may raise `Transient` (silence, overload) or `Refused`."""
 
     def signals(self, cursor: str) -> Signals:
-        """Notices, withdrawals, open reclaims, advisories and lifecycle events since `cursor` ("" is the beginning)."""
+        """Notices, withdrawals and lifecycle events since `cursor`, with what stands open; "" and a cursor that the
+        provider no longer knows mean the beginning of what it keeps.
+        """
 
     def rates(self) -> RateCard:
         """The rate card."""
@@ -255,18 +277,23 @@ class Provider(Protocol):
         """All servers in owned projects, page by page, with the proof of completeness part by part."""
 
     def create(self, request: CreateRequest) -> Server:
-        """Create or find the server with this key. Raises `Refused` (quota: `QuotaExhausted`) or `Transient`."""
+        """Create or find the server with this key; it may be building, active or in error. Raises `QuotaExhausted` or
+        another `Refused`, `Breach` outside owned projects, `Conflict` or another `Transient`; after a `Transient` the
+        server may exist, and the same key finds it.
+        """
 
     def delete(self, server: str, *, expected: Mark) -> None:
-        """Delete a server that carries `expected`; `Gone` when it is not there, `Breach` when the mark is another's,
-        `Refused` for an empty id.
+        """Delete a server that carries `expected`, in whatever status; `Gone` when it is not there, `Breach` when it
+        has no mark, another's, or that of a later epoch, or lies outside owned projects; `Refused` for an empty id.
         """
 
     def quota(self) -> Quota:
         """What is left."""
 
     def mark(self, server: str, mark: Mark | None) -> None:
-        """Put our mark on an adopted server, or take it off a disowned one; repetition is harmless."""
+        """Put our mark on an adopted server, or take it off a disowned one; repetition is harmless. Raises `Gone`,
+        `Refused` for an empty id, `Breach` when the server carries another's mark or lies outside owned projects.
+        """
 
     def publish_hints(self, hints: tuple[VictimHint, ...]) -> None:
         """Tell the reclaimer what each server's loss would cost; the latest word wins."""

@@ -1,7 +1,7 @@
 """The estate as one frozen value: every reviewed file of one commit, parsed and completed.
 
-Built by `repo_layout.load`; read by checks, reconciler and reports. Lookups are by name; everything is sorted by
-name, so that what is computed from an estate does not depend on the order of files.
+Built by `repo_layout.load`; read by checks, reconciler and reports. Lookups are by name; everything is sorted by name,
+so that what is computed from an estate does not depend on the order of files.
 """
 
 from __future__ import annotations

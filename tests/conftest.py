@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["tests.golden_option"]
+
 # The same examples on every run and machine; `--hypothesis-profile=seek` looks for new ones.
 settings.register_profile("steady", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("seek", deadline=None, max_examples=2_000)

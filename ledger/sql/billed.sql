@@ -1,0 +1,30 @@
+-- needs: known
+-- One row for each instance that the provider billed: from its first start to its first end, on the provider's time,
+-- or on to the period's end while it runs; clipped to the period.
+SELECT
+    began.instance AS instance,
+    began.region AS region,
+    began.workload AS workload,
+    began.pool AS pool,
+    began.units AS holds,
+    began.paid AS paid,
+    greatest(began.at, {period_from:Int64}) AS billed_from,
+    least(if(ended.at > 0, ended.at, {period_to:Int64}), {period_to:Int64}) AS billed_to
+FROM
+(
+    SELECT
+        instance,
+        argMin(region, (occurred_at, id)) AS region,
+        argMin(workload, (occurred_at, id)) AS workload,
+        argMin(pool, (occurred_at, id)) AS pool,
+        argMin(known.units, (occurred_at, id)) AS units,
+        argMin(known.paid, (occurred_at, id)) AS paid,
+        min(occurred_at) AS at
+    FROM known
+    WHERE type = 'instance.started'
+    GROUP BY instance
+) AS began
+LEFT JOIN
+(
+    SELECT instance, min(occurred_at) AS at FROM known WHERE type = 'instance.ended' GROUP BY instance
+) AS ended ON began.instance = ended.instance

@@ -1,0 +1,91 @@
+"""How much each workload needs now: level-triggered, from what schedulers show, at most the contract's maximum.
+
+Pure. How much work there is stays the schedulers' word; what already boots is supply and never bought again (the
+planner sees it as held). A silent scheduler keeps the workload's last claim, so that silence moves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from contracts.model import Contract
+from reconciler.ports import SchedulerView
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One workload's need in units: `floor` on committed capacity, `interruptible` beyond it.
+
+    `desired` is what bounds are shares of: the interruptible claim, never shrunk by losses. `held` says that its
+    scheduler is silent and the claim is the last one known. While less is asked for than is claimed, `lower_since` and
+    `lower` remember since when, and the most that was asked for meanwhile.
+    """
+
+    workload: str
+    floor: int
+    interruptible: int
+    held: bool = False
+    lower_since: int = 0
+    lower: int = 0
+
+    @property
+    def desired(self) -> int:
+        """D of every bound."""
+        return self.interruptible
+
+    @property
+    def total(self) -> int:
+        """All units claimed."""
+        return self.floor + self.interruptible
+
+
+SHRINK_AFTER_MS = 600_000
+"""A claim shrinks when less has been asked for over ten minutes: what is given back and asked for again at once costs a
+boot and a join. The wait is what node autoscalers use by default."""
+
+
+def claim_of(contract: Contract, wanted: int) -> Claim:
+    """The claim for `wanted` units: capped at the maximum, gangs whole, the floor first.
+
+    A floor stands even when less work is there: floors are kept at all times.
+    """
+    capped = min(wanted, contract.maximum)
+    floor = contract.floor
+    beyond = max(0, capped - floor)
+    gang = contract.gang_size
+    if contract.restart == "never":
+        beyond = 0
+    return Claim(contract.name, floor, -(-beyond // gang) * gang if gang > 1 else beyond)
+
+
+def settle(before: Claim | None, fresh: Claim, now: int) -> Claim:
+    """The claim that holds: growth at once, shrinking after a wait and then to the most asked for meanwhile."""
+    if before is None or fresh.interruptible >= before.interruptible or fresh.floor != before.floor:
+        return fresh
+    since = before.lower_since or now
+    lower = max(before.lower, fresh.interruptible) if before.lower_since else fresh.interruptible
+    if now - since >= SHRINK_AFTER_MS:
+        return Claim(fresh.workload, fresh.floor, lower)
+    return Claim(fresh.workload, before.floor, before.interruptible, lower_since=since, lower=lower)
+
+
+def claims(
+    contracts: tuple[Contract, ...], view: SchedulerView, last: Mapping[str, Claim], now: int
+) -> dict[str, Claim]:
+    """Every contract's claim at `now`, by workload.
+
+    A workload whose cluster answered and showed no work comes down to its floor; one whose cluster is silent keeps the
+    claim in `last`.
+    """
+    result: dict[str, Claim] = {}
+    for contract in contracts:
+        if contract.cluster in view.silent_clusters:
+            before = last.get(contract.name)
+            kept = before or claim_of(contract, 0)
+            result[contract.name] = Claim(contract.name, kept.floor, kept.interruptible, held=True)
+            continue
+        demand = view.demands.get(contract.name)
+        wanted = demand.running + demand.starting + demand.pending if demand else 0
+        result[contract.name] = settle(last.get(contract.name), claim_of(contract, wanted), now)
+    return result

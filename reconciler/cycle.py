@@ -1,0 +1,303 @@
+"""One cycle's decision, pure: from memory and what was seen to the steps that may go out.
+
+`Memory` is all that lasts between two cycles; `decide` returns the next one. The loop observes before and applies
+after; `ebbtide plan` calls `decide` alone and touches nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from contracts.model import Contract
+from ledger.causes import Cause
+from ledger.events import Event, EventType, Paid
+from pools.provider import ForwardCapacities, Listing, Quota, RateCard, Reclaim, Signals
+from reconciler import arbiter, census, claims, diff, guard
+from reconciler.appraisal import Appraisal, Appraiser
+from reconciler.desired import Facts, Partition, closed_pools, problem, wanted
+from reconciler.drafts import Scribe
+from reconciler.fleet import Fleet, Phase
+from reconciler.placement import place
+from reconciler.ports import SchedulerView
+from reconciler.problem import Placement
+from reconciler.steps import Refusal, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one round of observation brought; None where the other side did not answer.
+
+    `verified` says that Git answered with the commit the estate was read from; `day` is the region's local date, on
+    which daily limits are counted.
+    """
+
+    now: int
+    signals: Signals
+    listing: Listing | None
+    schedulers: SchedulerView
+    rates: RateCard | None
+    forward: ForwardCapacities | None
+    quota: Quota | None
+    stopped: str = ""
+    verified: bool = True
+    day: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What lasts between two cycles. All of it can be rebuilt from the provider, the schedulers and the ledger."""
+
+    epoch: int = 1
+    fleet: Fleet = field(default_factory=Fleet)
+    claims: Mapping[str, claims.Claim] = field(default_factory=dict)
+    claim_events: Mapping[str, str] = field(default_factory=dict)
+    risks: Mapping[str, arbiter.Risk] = field(default_factory=dict)
+    wallet: arbiter.Wallet = field(default_factory=arbiter.Wallet)
+    guard: guard.GuardState = field(default_factory=guard.GuardState)
+    reclaims: Mapping[str, Reclaim] = field(default_factory=dict)
+    placement: Placement | None = None
+    listed_at: int = 0
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What one cycle decided, with everything that explains it."""
+
+    memory: Memory
+    allowed: tuple[Step, ...]
+    refused: tuple[Refusal, ...]
+    events: tuple[Event, ...]
+    placement: Placement
+    appraisal: Appraisal
+    unexplained: tuple[str, ...]
+    paged: tuple[str, ...]
+
+
+def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, commit: str) -> Decision:
+    """The next memory, the steps that may go out, the refusals, and the events of this cycle."""
+    scribe = Scribe(part.region, seen.now, commit, memory.epoch)
+    region = part.estate.region(part.region)
+    reclaims = _open_reclaims(memory.reclaims, seen)
+    counted = census.take(
+        memory.fleet,
+        census.Sight(
+            now=seen.now,
+            estate=part.estate.settings.estate,
+            region=part.region,
+            join_timeout_s=region.join_timeout,
+            signals=seen.signals,
+            listing=seen.listing,
+            nodes=seen.schedulers.nodes,
+            workloads=frozenset(part.contract_by_name),
+            improbable_percent=region.guard.improbable_share,
+        ),
+        scribe,
+    )
+    claimed, claim_events, events = _claims(part, memory, seen, scribe)
+    appraisal = appraiser.appraise(part, counted, seen, scribe)
+    ruling = _rule(part, memory, counted.fleet, claimed, appraisal=appraisal, seen=seen, scribe=scribe)
+    closed = closed_pools(part, seen.now, reclaims.values())
+    paused = _paused(part)
+    asked = problem(
+        part,
+        Facts(
+            now=seen.now,
+            claims=claimed,
+            fleet=counted.fleet,
+            offers=appraisal.offers,
+            room=appraisal.room,
+            quota=seen.quota,
+            reclaims=tuple(reclaims.values()),
+            admitted=appraisal.admitted,
+            move_cost_micro=appraisal.move_cost_micro,
+            fallback_units=ruling.granted,
+            paused_pools=paused.pools,
+        ),
+    )
+    placement = place(asked, last=memory.placement)
+    found = diff.difference(
+        diff.Inputs(
+            wanted=wanted(part, placement, claimed),
+            fleet=counted.fleet,
+            claims=claimed,
+            claim_events=claim_events,
+            naming=diff.Naming(part.region, memory.epoch, counted.fleet.sequence),
+            now=seen.now,
+            drained={name: view.drained for name, view in seen.schedulers.nodes.items() if view.drained},
+            moves=placement.moves,
+        )
+    )
+    listed_at = seen.listing.as_of if seen.listing else memory.listed_at
+    verdict = guard.judge(
+        found.steps,
+        eyes=guard.Eyes(
+            now=seen.now,
+            listed_at=listed_at,
+            complete_projects=frozenset(p.name for p in seen.listing.parts if p.complete)
+            if seen.listing
+            else frozenset(),
+            owned_projects=frozenset(region.projects),
+            verified=seen.verified,
+            stopped=seen.stopped,
+            paused_workloads=paused.workloads,
+            paused_pools=paused.pools,
+            silent_workloads=frozenset(name for name, claim in claimed.items() if claim.held),
+            unexplained=len(counted.unexplained),
+            alive=len(counted.fleet.alive()),
+            accepted_loss=counted.fleet.accepted_loss,
+            closed_pools=closed,
+        ),
+        fleet=counted.fleet,
+        limits=region.guard,
+        state=memory.guard,
+        ground=guard.Ground(
+            {p.name: p.domain for p in part.pools}, {p.name: part.groups.get(p.domain, ()) for p in part.pools}
+        ),
+        spreads=_spreads(part, counted.fleet, claimed),
+    )
+    after = replace(
+        memory,
+        fleet=replace(counted.fleet, debts=found.debts, sequence=counted.fleet.sequence + len(found.steps)),
+        claims=claimed,
+        claim_events=claim_events,
+        risks=ruling.risks,
+        wallet=ruling.wallet,
+        guard=verdict.state,
+        reclaims=reclaims,
+        placement=placement,
+        listed_at=listed_at,
+        cursor=seen.signals.cursor,
+    )
+    return Decision(
+        memory=after,
+        allowed=tuple(verdict.allowed),
+        refused=tuple(verdict.refused),
+        events=(*counted.events, *events, *appraisal.events, *ruling.events),
+        placement=placement,
+        appraisal=appraisal,
+        unexplained=tuple(counted.unexplained),
+        paged=tuple(ruling.paged),
+    )
+
+
+def _open_reclaims(before: Mapping[str, Reclaim], seen: Seen) -> dict[str, Reclaim]:
+    known = {**before, **{reclaim.id: reclaim for reclaim in seen.signals.reclaims}}
+    return {key: reclaim for key, reclaim in known.items() if reclaim.hold_until > seen.now}
+
+
+def _claims(
+    part: Partition, memory: Memory, seen: Seen, scribe: Scribe
+) -> tuple[dict[str, claims.Claim], dict[str, str], list[Event]]:
+    """The claims of this cycle, the event behind each, and an event for each claim that changed."""
+    claimed = claims.claims(part.contracts, seen.schedulers, memory.claims, seen.now)
+    told = dict(memory.claim_events)
+    events = []
+    for name, claim in claimed.items():
+        before = memory.claims.get(name)
+        if before is not None and before.total == claim.total:
+            continue
+        grew = before is None or claim.total > before.total
+        event = scribe.event(
+            EventType.CLAIM_CHANGED,
+            f"{name}/{scribe.now}",
+            Cause.CLAIM_GREW if grew else Cause.CLAIM_SHRANK,
+            workload=name,
+            data={"units": claim.total},
+        )
+        events.append(event)
+        told[name] = event.id
+    return claimed, told, events
+
+
+def _rule(
+    part: Partition,
+    memory: Memory,
+    fleet: Fleet,
+    claimed: Mapping[str, claims.Claim],
+    *,
+    appraisal: Appraisal,
+    seen: Seen,
+    scribe: Scribe,
+) -> arbiter.Ruling:
+    running: dict[str, int] = defaultdict(int)
+    on_fallback: dict[str, int] = defaultdict(int)
+    for instance in fleet.instances.values():
+        if instance.ready:
+            running[instance.workload] += instance.units
+            if instance.paid is Paid.FALLBACK:
+                on_fallback[instance.workload] += instance.units
+    limits = {
+        entry.id: int(entry.spend_authority_per_day.amount * 1_000_000)
+        for entry in part.estate.directory
+        if entry.spend_authority_per_day is not None
+    }
+    return arbiter.rule(
+        part.contracts,
+        claims=claimed,
+        standings={
+            c.name: arbiter.Standing(running[c.name], on_fallback[c.name], appraisal.guaranteed_micro.get(c.name))
+            for c in part.contracts
+        },
+        risks=memory.risks,
+        wallet=memory.wallet,
+        limits_micro=limits,
+        day=seen.day,
+        scribe=scribe,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """Workloads and pools that a reviewed line pauses."""
+
+    workloads: frozenset[str]
+    pools: frozenset[str]
+
+
+def _paused(part: Partition) -> Paused:
+    workloads: set[str] = set()
+    pools: set[str] = set()
+    for pause in part.estate.settings.pauses:
+        if pause.scope == "estate" or (pause.scope == "region" and pause.name == part.region):
+            workloads.update(part.contract_by_name)
+        elif pause.scope == "workload" and pause.name:
+            workloads.add(pause.name)
+        elif pause.scope == "pool" and pause.name:
+            pools.add(pause.name)
+    return Paused(frozenset(workloads), frozenset(pools))
+
+
+def _spreads(part: Partition, fleet: Fleet, claimed: Mapping[str, claims.Claim]) -> dict[str, guard.Spread]:
+    """For the guard's second look: units that stand in each domain and group, counted from the fleet alone."""
+    domains: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    groups: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    unknown: dict[str, int] = defaultdict(int)
+    for instance in fleet.instances.values():
+        pool = part.pool_by_name.get(instance.pool)
+        if instance.phase is Phase.GONE or (pool is not None and pool.committed):
+            continue
+        if pool is None:
+            unknown[instance.workload] += instance.units
+            continue
+        domains[instance.workload][pool.domain] += instance.units
+        for group in part.groups.get(pool.domain, ()):
+            groups[instance.workload][group] += instance.units
+    return {
+        contract.name: guard.Spread(
+            desired=claimed[contract.name].desired,
+            gang=contract.gang_size,
+            shares=part.shares[contract.name],
+            domain_units=domains[contract.name],
+            group_units=groups[contract.name],
+            unknown_units=unknown[contract.name],
+        )
+        for contract in part.contracts
+    }
+
+
+def contract_of(part: Partition, step: Step) -> Contract:
+    """The contract a step serves."""
+    return part.contract_by_name[step.workload]

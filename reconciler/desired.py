@@ -1,0 +1,294 @@
+"""Turns one cycle's facts into the placement problem, and its answer into wanted instances.
+
+Pure. Everything that holds only for a time (exclusions, maintenance windows, pauses, open reclaims, quotas) becomes a
+number here, so that the planner needs no clock. Ranking supplies each workload's offers; this module knows no rates.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from contracts.model import Contract
+from correlation_groups.spread import Shares
+from ledger.events import Paid
+from pools.eligibility import class_of, eligible, units_per_instance
+from pools.model import Pool
+from pools.provider import Quota, Reclaim
+from reconciler.claims import Claim
+from reconciler.diff import Wanted
+from reconciler.fleet import Fleet, Phase
+from reconciler.problem import (
+    UNKNOWN_POOL,
+    DomainSupply,
+    Held,
+    Need,
+    Offers,
+    Placement,
+    PoolSupply,
+    Problem,
+    Resources,
+    Team,
+)
+from repo_layout.model import Estate
+
+MIB = 2**20
+GIB = 2**30
+STRICT_RANK = 2
+"""Tiers up to this rank stand on covered instances only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known this cycle, as numbers and names.
+
+    `offers` holds each workload's ranked pools, `room` what forward capacity may be used in each domain (already
+    discounted), `admitted` how many instances an excluded or probed pool may take (absent: no limit), `move_cost_micro`
+    what interrupting one unit of a workload costs, `fallback_units` what the arbiter granted.
+    """
+
+    now: int
+    claims: Mapping[str, Claim]
+    fleet: Fleet
+    offers: Mapping[str, Offers]
+    room: Mapping[str, Resources]
+    quota: Quota | None
+    reclaims: tuple[Reclaim, ...] = ()
+    admitted: Mapping[str, int] = field(default_factory=dict)
+    move_cost_micro: Mapping[str, int] = field(default_factory=dict)
+    fallback_units: Mapping[str, int] = field(default_factory=dict)
+    paused_pools: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Partition:
+    """What of the estate does not change within one commit, worked out once: the region's pools, groups and shares."""
+
+    estate: Estate
+    region: str
+    contracts: tuple[Contract, ...]
+    pools: tuple[Pool, ...]
+    groups: Mapping[str, tuple[str, ...]]
+    shares: Mapping[str, Shares]
+    units: Mapping[tuple[str, str], int]
+    eligible_units: Mapping[tuple[str, str], int]
+    pool_by_name: Mapping[str, Pool]
+    contract_by_name: Mapping[str, Contract]
+    resources: Mapping[str, Resources]
+    strict: frozenset[str]
+    milli_ncu: Mapping[str, int]
+
+
+def partition(estate: Estate, region: str) -> Partition:
+    """The region's part of the estate."""
+    contracts = estate.contracts_of(region)
+    pools = estate.pools_of(region)
+    kinds = set(estate.settings.bounds.bounding_kinds)
+    groups: dict[str, list[str]] = defaultdict(list)
+    for group in estate.groups_of(region):
+        if group.bounding and group.falls_with in kinds:
+            for member in group.members:
+                groups[member].append(group.name)
+    units = {(c.name, p.name): units_per_instance(c, p) for c in contracts for p in pools}
+    margin = estate.region(region).verification_margin
+    return Partition(
+        estate=estate,
+        region=region,
+        contracts=contracts,
+        pools=pools,
+        groups={domain: tuple(sorted(names)) for domain, names in groups.items()},
+        shares={c.name: shares_of(estate, region, c) for c in contracts},
+        units=units,
+        eligible_units={
+            (c.name, p.name): units[c.name, p.name]
+            for c in contracts
+            for p in pools
+            if eligible(c, p, verification_margin_s=margin)
+        },
+        pool_by_name={p.name: p for p in pools},
+        contract_by_name={c.name: c for c in contracts},
+        resources={p.name: resources_of(p) for p in pools},
+        strict=frozenset(c.name for c in contracts if c.tier.rank <= STRICT_RANK),
+        milli_ncu={c.name: milli_ncu(estate, c) for c in contracts},
+    )
+
+
+def shares_of(estate: Estate, region: str, contract: Contract) -> Shares:
+    """The spread promises that hold for one contract: the estate's, widened by a waiver of its class."""
+    bounds = estate.settings.bounds
+    shares = Shares(bounds.pool_share * 10, bounds.group_share * 10, bounds.pools)
+    name = class_of(contract.eligibility)
+    for waiver in estate.waivers:
+        if waiver.region == region and waiver.eligibility_class == name:
+            return shares.widened(Shares(waiver.pool_share * 10, waiver.group_share * 10, waiver.pools))
+    return shares
+
+
+def resources_of(pool: Pool) -> Resources:
+    """What one instance of the pool takes."""
+    shape = pool.instance
+    return Resources(shape.vcpu, shape.memory // MIB, shape.gpu, shape.local_disk // GIB)
+
+
+def milli_ncu(estate: Estate, contract: Contract) -> int:
+    """The size of one unit in thousandths of an NCU: the larger of vCPU and memory / 4 GiB, plus its GPUs."""
+    unit = contract.unit
+    size = max(unit.vcpu * 1000, -(-unit.memory * 1000 // (4 * GIB)))
+    factors = {f.family: f.ncu for f in estate.settings.gpu_factors}
+    return size + unit.gpu * 1000 * factors.get(contract.eligibility.gpu_family or "", 0)
+
+
+def problem(part: Partition, facts: Facts) -> Problem:
+    """The placement problem of this cycle."""
+    movement = part.estate.settings.movement
+    count = _count(part, facts)
+    closed = closed_pools(part, facts.now, facts.reclaims)
+    return Problem(
+        domains=_domains(part, facts, count),
+        pools=tuple(_pool_supply(facts, pool, part, closed) for pool in part.pools),
+        teams=tuple(Team(t.name, t.weight, t.ncu_limit * 1000) for t in part.estate.settings.teams),
+        needs=tuple(_need(part, facts, contract) for contract in part.contracts),
+        held=tuple(Held(workload, pool, *tally) for (workload, pool), tally in sorted(count.slots.items())),
+        horizon_h=max(1, movement.horizon // 3600),
+        max_moves=max(1, count.supply * movement.per_cycle_share // 100),
+        tie_break=facts.now // 86_400_000,
+    )
+
+
+@dataclass
+class _Count:
+    """One pass over the fleet. `slots` -> [instances, units, movable, idle, leaving], as `Held` orders its fields."""
+
+    slots: dict[tuple[str, str], list[int]]
+    in_pool: dict[str, int]
+    supply: int
+
+
+def _count(part: Partition, facts: Facts) -> _Count:
+    youngest = facts.now - part.estate.settings.movement.minimum_lifetime * 1000
+    count = _Count({}, {}, 0)
+    for instance in facts.fleet.instances.values():
+        if instance.phase is Phase.GONE:
+            continue
+        known = instance.pool in part.pool_by_name
+        if known:
+            count.in_pool[instance.pool] = count.in_pool.get(instance.pool, 0) + 1
+        if instance.workload not in facts.claims:
+            continue
+        key = instance.workload, instance.pool if known else UNKNOWN_POOL
+        tally = count.slots.get(key)
+        if tally is None:
+            tally = count.slots[key] = [0, 0, 0, 0, 0]
+        tally[0] += 1
+        tally[1] = max(tally[1], instance.units)
+        uncovered = instance.ready and not instance.covered and instance.workload in part.strict
+        if not instance.supply or uncovered or instance.moving_to:
+            tally[4] += 1
+            continue
+        count.supply += 1
+        tally[2] += 0 < instance.joined_at <= youngest
+        tally[3] += instance.busy_units == 0
+    return count
+
+
+def _domains(part: Partition, facts: Facts, count: _Count) -> tuple[DomainSupply, ...]:
+    """Capacity is what the provider offers beyond what we hold, plus what we hold (leaving instances included)."""
+    ours: dict[str, list[int]] = {}
+    for pool in part.pools:
+        instances = count.in_pool.get(pool.name, 0)
+        takes = part.resources[pool.name]
+        into = ours.setdefault(pool.domain, [0, 0, 0, 0])
+        into[0] += takes.vcpu * instances
+        into[1] += takes.memory_mib * instances
+        into[2] += takes.gpu * instances
+        into[3] += takes.disk_gib * instances
+    result = []
+    for domain, held in sorted(ours.items()):
+        room = facts.room.get(domain, Resources())
+        result.append(
+            DomainSupply(
+                domain,
+                Resources(room.vcpu + held[0], room.memory_mib + held[1], room.gpu + held[2], room.disk_gib + held[3]),
+            )
+        )
+    return tuple(result)
+
+
+def closed_pools(part: Partition, facts_now: int, reclaims: Iterable[Reclaim]) -> frozenset[str]:
+    """Pools whose domain is under an open reclaim."""
+    closed = {d for r in reclaims if r.opened_at <= facts_now < r.hold_until for d in r.domains}
+    return frozenset(pool.name for pool in part.pools if pool.domain in closed)
+
+
+def in_maintenance(pool: Pool, now: int) -> bool:
+    """Whether one of the pool's daily windows is open."""
+    for window in pool.maintenance:
+        opened = window.start.next_after(now - window.length * 1000)
+        if opened <= now:
+            return True
+    return False
+
+
+def _pool_supply(facts: Facts, pool: Pool, part: Partition, closed: frozenset[str]) -> PoolSupply:
+    headroom = facts.admitted.get(pool.name, 1_000_000)
+    if pool.name in closed or pool.name in facts.paused_pools or in_maintenance(pool, facts.now):
+        headroom = 0
+    for project in facts.quota.projects if facts.quota else ():
+        if project.project == pool.project:
+            shape = pool.instance
+            headroom = min(
+                headroom, project.instances, project.vcpu // shape.vcpu, project.memory // max(1, shape.memory)
+            )
+    return PoolSupply(
+        name=pool.name,
+        domain=pool.domain,
+        groups=part.groups.get(pool.domain, ()),
+        instance=part.resources[pool.name],
+        headroom=max(0, headroom),
+        committed=pool.committed,
+    )
+
+
+def _need(part: Partition, facts: Facts, contract: Contract) -> Need:
+    claim = facts.claims[contract.name]
+    return Need(
+        workload=contract.name,
+        team=contract.team,
+        tier=contract.tier.rank,
+        desired=claim.desired,
+        claimed=claim.interruptible,
+        floor=claim.floor + facts.fallback_units.get(contract.name, 0),
+        offers=facts.offers.get(contract.name, Offers()),
+        gang=contract.gang_size,
+        gang_within=contract.eligibility.gang.within if contract.eligibility.gang else None,
+        shares=part.shares[contract.name],
+        milli_ncu=part.milli_ncu[contract.name],
+        move_cost_micro=facts.move_cost_micro.get(contract.name, 0),
+    )
+
+
+def wanted(part: Partition, placement: Placement, claims: Mapping[str, Claim]) -> tuple[Wanted, ...]:
+    """The placement as instances to have: committed ones are the floor first, fallback beyond it."""
+    result = []
+    floor_left = {name: claim.floor for name, claim in claims.items()}
+    for count in placement.counts:
+        pool = part.pool_by_name.get(count.pool)
+        if pool is None or count.instances == 0:
+            continue
+        units = part.units[count.workload, count.pool]
+
+        def want(
+            instances: int, paid: Paid, *, pool: Pool = pool, units: int = units, of: str = count.workload
+        ) -> None:
+            if instances:
+                result.append(Wanted(of, pool.name, pool.project, instances, units, paid))
+
+        if not pool.committed:
+            want(count.instances, Paid.RECLAIMABLE)
+            continue
+        floor = min(count.instances, -(-max(0, floor_left[count.workload]) // units))
+        floor_left[count.workload] -= floor * units
+        want(floor, Paid.FLOOR)
+        want(count.instances - floor, Paid.FALLBACK)
+    return tuple(result)

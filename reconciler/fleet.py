@@ -1,0 +1,110 @@
+"""The instances of one partition as the control plane knows them: frozen values and their phases.
+
+`census` keeps them in step with what was observed; claims, placement, diff and guard read them. Nothing here acts. All
+times are milliseconds since the epoch, 0 where the thing has not happened.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from ledger.causes import Cause
+from ledger.events import Paid
+
+
+class Phase(enum.Enum):
+    """Where an instance is between being asked for and being gone.
+
+    FAILED is no supply and still on the provider's books: it is deleted in the next cycle.
+    """
+
+    REQUESTED = "requested"
+    BOOTING = "booting"
+    JOINED = "joined"
+    SERVING = "serving"
+    DRAINING = "draining"
+    FAILED = "failed"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One server of ours.
+
+    `name` is our key and exists before the server; `server` is the provider's id, empty until it answered. `pool` is
+    empty when the provider does not say where the server is. `ends_at` is when a notice or a release takes it,
+    `started_at` and `ended_at` bound what the provider bills, `cause` and `cause_event` say why it is in its present
+    phase. `missing_since` is set while a complete listing does not show it and nothing explains that. `moving_to` is
+    the instance that takes over its work: once that one is there, this one is released.
+    """
+
+    name: str
+    pool: str
+    project: str
+    workload: str
+    units: int
+    paid: Paid
+    phase: Phase
+    requested_at: int
+    epoch: int
+    server: str = ""
+    started_at: int = 0
+    ended_at: int = 0
+    joined_at: int = 0
+    busy_units: int = 0
+    covered: bool = False
+    ends_at: int = 0
+    reclaim: str = ""
+    released: bool = False
+    noticed: bool = False
+    cause: Cause = Cause.CLAIM_GREW
+    cause_event: str = ""
+    missing_since: int = 0
+    moving_to: str = ""
+
+    @property
+    def supply(self) -> bool:
+        """Whether it counts as capacity for its workload: asked for, booting, joined or serving."""
+        phase = self.phase  # identity, since hashing an enum member costs more than the rest of a cycle's pass
+        return phase is Phase.SERVING or phase is Phase.JOINED or phase is Phase.BOOTING or phase is Phase.REQUESTED
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is a node that may run units."""
+        return self.phase is Phase.SERVING or self.phase is Phase.JOINED
+
+    @property
+    def starting(self) -> bool:
+        """Whether it is asked for or boots."""
+        return self.phase is Phase.BOOTING or self.phase is Phase.REQUESTED
+
+
+@dataclass(frozen=True, slots=True)
+class Debt:
+    """One instance that was lost or noticed and not replaced yet; the next acquisition of its workload pays it."""
+
+    workload: str
+    instance: str
+    cause: Cause
+    cause_event: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Everything the control plane remembers about its instances between two cycles.
+
+    `sequence` numbers the next instance; `unexplained` are names whose disappearance nothing explains yet.
+    """
+
+    instances: Mapping[str, Instance] = field(default_factory=lambda: MappingProxyType({}))
+    debts: tuple[Debt, ...] = ()
+    sequence: int = 1
+    quarantined: frozenset[str] = frozenset()
+    accepted_loss: bool = False
+
+    def alive(self) -> list[Instance]:
+        """Instances that are not gone, by name."""
+        return [i for i in self.instances.values() if i.phase is not Phase.GONE]

@@ -1,0 +1,82 @@
+"""What the reconciler asks of schedulers, nodes and its own surroundings, in its own words.
+
+Declared here by their user; each has one fake beside the real adapters. Errors are those of `contracts.errors`: silence
+is `Transient`, and an answer that is not proven complete says so itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ledger.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One workload's whole present need in units, as its scheduler sees it."""
+
+    workload: str
+    running: int
+    starting: int
+    pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """One of our instances as its scheduler and its agent show it.
+
+    `covered`: enrolled, with a verified bundle and a live notice source. `drained` is the outcome its agent published,
+    empty until then.
+    """
+
+    name: str
+    joined_at: int
+    busy_units: int
+    covered: bool
+    drained: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerView:
+    """What the schedulers of a partition say; a silent cluster's workloads are absent from `demands`."""
+
+    as_of: int
+    demands: Mapping[str, Demand]
+    nodes: Mapping[str, NodeView]
+    silent_clusters: frozenset[str] = frozenset()
+
+
+class Schedulers(Protocol):
+    """The scheduler clusters of a partition."""
+
+    def view(self) -> SchedulerView:
+        """Demand and nodes now; a cluster that does not answer is named, never left out silently."""
+
+    def remove_node(self, name: str) -> None:
+        """Take a node that is gone out of its scheduler; `Gone` when it is not there."""
+
+
+class Nodes(Protocol):
+    """The agents, as far as the control plane may speak to them."""
+
+    def ask_return(self, name: str, *, ends_at: int, cause_event: str) -> None:
+        """Ask a node to drain by `ends_at`; repetition is harmless, a later word never extends an earlier deadline."""
+
+    def keep(self, name: str) -> None:
+        """Take back an agreed return that has not begun."""
+
+
+class Recorder(Protocol):
+    """The ledger's spool."""
+
+    def record(self, events: Sequence[Event]) -> None:
+        """Make the events durable before returning; never drops any."""
+
+
+class StopSwitch(Protocol):
+    """The local stop, read before each action."""
+
+    def reason(self) -> str:
+        """Why everything is stopped; empty when it is not."""

@@ -1,0 +1,57 @@
+"""A plan's steps as data: what to do, to what, why. Built by `diff`, filtered by `guard`, carried out by the loop."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from ledger.causes import Cause
+from ledger.events import Paid
+
+
+class StepKind(enum.Enum):
+    """What an adapter is asked to do."""
+
+    ACQUIRE = "acquire"
+    REPLACE = "replace"
+    RELEASE = "release"
+    DELETE = "delete"
+    DEREGISTER = "deregister"
+    ADOPT = "adopt"
+    DISOWN = "disown"
+    QUARANTINE = "quarantine"
+
+
+ADDS = frozenset({StepKind.ACQUIRE, StepKind.REPLACE, StepKind.ADOPT})
+TAKES = frozenset({StepKind.RELEASE})
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step; `instance` is its idempotency key.
+
+    `cause_event` is the id of the ledger event that led here. RELEASE asks the node to drain; DELETE removes a server
+    that is empty, drained, in ERROR or past its end.
+    """
+
+    kind: StepKind
+    workload: str
+    pool: str
+    project: str
+    instance: str
+    units: int
+    paid: Paid
+    cause: Cause
+    cause_event: str = ""
+    server: str = ""
+    takes_over: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A step the guard took away, and why: the numbers stand in `message`."""
+
+    step: Step
+    cause: Cause
+    message: str

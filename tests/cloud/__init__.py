@@ -1,0 +1,1 @@
+"""The simulated cloud: what it promises beyond the provider seam."""

@@ -1,0 +1,1 @@
+"""Conformance: one suite per seam, passed by its fake and by every adapter."""

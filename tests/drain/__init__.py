@@ -1,0 +1,1 @@
+"""The node's drain: deadlines, the state machine, its journal and its transcripts."""

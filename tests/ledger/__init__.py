@@ -1,0 +1,1 @@
+"""The ledger: spool, money, net saving and its SQL."""
