@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from decimal import Decimal
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -180,9 +181,9 @@ def test_settled_hazards_do_not_move_for_noise() -> None:
     hazard=st.floats(1e-4, 0.4),
     more=st.floats(1.01, 3),
     rate=st.integers(1, 400),
-    tier=st.sampled_from(["anchored", "resumable", "staged", "requeued", "scavenger"]),
+    tier=st.sampled_from(get_args(TierName)),
 )
-def test_cost_rises_with_hazard_and_with_rate(hazard: float, more: float, rate: int, tier: str) -> None:
+def test_cost_rises_with_hazard_and_with_rate(hazard: float, more: float, rate: int, tier: TierName) -> None:
     chosen = contract(tier=tier).model_copy(update={"tolerance": Decimal(100)})
     dear = {"p1": Decimal(1), "p2": Decimal(1), "safe": Decimal(1)}
 
