@@ -210,7 +210,7 @@ def fixed_rows(standing: Standing, columns: Table) -> Rows:
     pool_row[binding] = count + np.arange(binding.size)
     count += binding.size
     use = np.zeros_like(free)
-    np.add.at(use, domain, np.minimum(lots, headroom)[:, None] * size)
+    np.add.at(use, domain, lots[:, None] * size)
     capacity_row = np.full(free.shape, -1, dtype=np.int64)
     tight = np.argwhere((use > free) & ~_covered(free, size, domain))
     capacity_row[tight[:, 0], tight[:, 1]] = count + np.arange(len(tight))
