@@ -226,7 +226,7 @@ class Acting:
         except EbbtideError as error:
             self.appraiser.acquisition_failed(step.pool, step.workload, Cause.CREATE_FAILED, now)
             self._failed(step, Cause.CREATE_FAILED, str(error))
-            self._broken(error)
+            self.breach = _breach(error) or self.breach
         else:
             self._stands(step, replace(asked, phase=Phase.BOOTING, server=server.id))
         return True
@@ -239,10 +239,6 @@ class Acting:
         source = self._instances.get(step.takes_over)
         if source is not None:
             self._instances[source.name] = replace(source, moving_to=step.instance)
-
-    def _broken(self, error: EbbtideError) -> None:
-        if isinstance(error, Breach):
-            self.breach = str(error)
 
     def _release(self, step: Step) -> None:
         """Ask the node to drain; only what is no node gets a shorter end than the pool's own notice."""
@@ -258,7 +254,7 @@ class Acting:
             except Gone:  # no node is there to drain: its end is as good as agreed
                 pass
             except EbbtideError as error:
-                self._broken(error)
+                self.breach = _breach(error) or self.breach
                 self._done.undone.append(step)
                 return
         self._instances[step.instance] = replace(
@@ -327,8 +323,13 @@ class Acting:
     def _not_done(self, step: Step, error: EbbtideError) -> None:
         """An answer that was none, or a refusal: the next cycle finds the step again."""
         self.tokens.hold(step.project, error)
-        self._broken(error)
+        self.breach = _breach(error) or self.breach
         self._done.undone.append(step)
+
+
+def _breach(error: EbbtideError) -> str:
+    """What stops everything: an invariant found broken."""
+    return str(error) if isinstance(error, Breach) else ""
 
 
 def _mark(part: Partition, step: Step, epoch: int) -> Mark:

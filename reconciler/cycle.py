@@ -94,6 +94,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     appraisal = appraiser.appraise(part, counted, seen, scribe)
     eyes = _eyes(part, memory, seen, counted, claimed, paused, reclaims=reclaims)
     ruling = _rule(part, memory, eyes, claimed, counted.fleet, appraisal=appraisal, seen=seen, scribe=scribe)
+    told = _Told(claimed, claim_events, ruling)
     asked = problem(
         part,
         Facts(
@@ -111,33 +112,14 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         ),
     )
     placement = place(asked, last=memory.placement)
-    found = diff.difference(
-        diff.Inputs(
-            wanted=wanted(part, placement, claimed),
-            fleet=counted.fleet,
-            claims=claimed,
-            claim_events=claim_events,
-            naming=diff.Naming(part.region, memory.epoch, counted.fleet.sequence),
-            now=seen.now,
-            drained={name: view.drained for name, view in seen.schedulers.nodes.items() if view.drained},
-            owned_projects=eyes.owned_projects,
-            ranks={c.name: c.tier.rank for c in part.contracts},
-            shortfall_events={name: risk.since_event for name, risk in ruling.risks.items() if risk.since_event},
-            moves=placement.moves,
-            extra=adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=eyes.owned_projects),
-        )
-    )
+    found = _difference(part, memory, seen, counted, placement, told)
     verdict = guard.judge(
         found.steps,
         eyes=eyes,
         fleet=counted.fleet,
         limits=part.estate.region(part.region).guard,
         state=memory.guard,
-        ground=guard.Ground(
-            {p.name: p.domain for p in part.pools},
-            {p.name: part.groups.get(p.domain, ()) for p in part.pools},
-            {p.name: p.instance for p in part.pools},
-        ),
+        ground=_ground(part),
         spreads=_spreads(part, counted.fleet, claimed),
     )
     after = replace(
@@ -163,6 +145,47 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         appraisal=appraisal,
         unexplained=tuple(counted.unexplained),
         paged=tuple(ruling.paged),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What claims and the arbiter said this cycle."""
+
+    claims: Mapping[str, claims.Claim]
+    claim_events: Mapping[str, str]
+    ruling: arbiter.Ruling
+
+
+def _difference(
+    part: Partition, memory: Memory, seen: Seen, counted: census.Census, placement: Placement, told: _Told
+) -> diff.Difference:
+    """What has to happen so that the fleet becomes what the placement says."""
+    projects = frozenset(part.estate.region(part.region).projects)
+    risks = told.ruling.risks
+    return diff.difference(
+        diff.Inputs(
+            wanted=wanted(part, placement, told.claims),
+            fleet=counted.fleet,
+            claims=told.claims,
+            claim_events=told.claim_events,
+            naming=diff.Naming(part.region, memory.epoch, counted.fleet.sequence),
+            now=seen.now,
+            drained={name: view.drained for name, view in seen.schedulers.nodes.items() if view.drained},
+            owned_projects=projects,
+            ranks={c.name: c.tier.rank for c in part.contracts},
+            shortfall_events={name: risk.since_event for name, risk in risks.items() if risk.since_event},
+            moves=placement.moves,
+            extra=adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),
+        )
+    )
+
+
+def _ground(part: Partition) -> guard.Ground:
+    return guard.Ground(
+        {p.name: p.domain for p in part.pools},
+        {p.name: part.groups.get(p.domain, ()) for p in part.pools},
+        {p.name: p.instance for p in part.pools},
     )
 
 

@@ -85,13 +85,7 @@ class Inputs:
 
 def difference(inputs: Inputs) -> Difference:
     """All steps from the observed fleet to the wanted one."""
-    by_slot: dict[tuple[str, str], list[Instance]] = defaultdict(list)
-    moved: list[Instance] = []
-    for instance in inputs.fleet.instances.values():
-        if instance.moving_to and instance.supply:
-            moved.append(instance)
-        elif instance.supply:
-            by_slot[instance.workload, instance.pool].append(instance)
+    by_slot, moved = _slots(inputs.fleet)
     owed: dict[str, list[Debt]] = defaultdict(list)
     for debt in inputs.fleet.debts:
         owed[debt.workload].append(debt)
@@ -124,6 +118,18 @@ def difference(inputs: Inputs) -> Difference:
         tuple(step for step in steps if step.project in inputs.owned_projects),
         _still_owed(inputs.fleet.debts, inputs),
     )
+
+
+def _slots(fleet: Fleet) -> tuple[dict[tuple[str, str], list[Instance]], list[Instance]]:
+    """Supply by workload and pool, and apart from it what is being taken over by another."""
+    by_slot: dict[tuple[str, str], list[Instance]] = defaultdict(list)
+    moved: list[Instance] = []
+    for instance in fleet.instances.values():
+        if instance.moving_to and instance.supply:
+            moved.append(instance)
+        elif instance.supply:
+            by_slot[instance.workload, instance.pool].append(instance)
+    return by_slot, moved
 
 
 def _urgency(step: Step, ranks: Mapping[str, int]) -> tuple[bool, bool, int]:

@@ -202,8 +202,11 @@ def _refuse(step: Step, eyes: Eyes, fleet: Fleet, blind: tuple[Cause, str] | Non
         return Refusal(step, Cause.PAUSED, f"{step.workload} in {step.pool} is paused by review")
     if step.kind in ADDS and step.pool in eyes.closed_pools:
         return Refusal(step, Cause.RECLAIM_OPEN, f"the domain of {step.pool} is under an open reclaim")
-    if step.kind is StepKind.REPLACE:
-        return None
+    return None if step.kind is StepKind.REPLACE else _may_not_change(step, eyes)
+
+
+def _may_not_change(step: Step, eyes: Eyes) -> Refusal | None:
+    """What stops growth and release; lost capacity is replaced all the same."""
     if not eyes.verified:
         return Refusal(step, Cause.DESIRED_STATE_UNVERIFIED, "the desired state is not verified now")
     if step.workload in eyes.silent_workloads:

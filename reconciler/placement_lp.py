@@ -90,7 +90,18 @@ class _Master:
             fresh = self._attractive(reduced)
             gap_ppm = (value - best_bound) * 1_000_000 / max(1.0, abs(best_bound))
             import os, time
-            if os.environ.get("DBG"): print(number, time.perf_counter(), value, best_bound, len(broken), fresh.size, self.order.size, values[:len(self.table.lines)].sum())
+
+            if os.environ.get("DBG"):
+                print(
+                    number,
+                    time.perf_counter(),
+                    value,
+                    best_bound,
+                    len(broken),
+                    fresh.size,
+                    self.order.size,
+                    values[: len(self.table.lines)].sum(),
+                )
             if (not broken and (not fresh.size or gap_ppm < ENOUGH_PPM)) or number == ROUNDS - 1:
                 break
             self._bound_rows(broken)
