@@ -1,7 +1,7 @@
 """Scriptable fakes of what the reconciler talks to beside the provider: schedulers, nodes, recorder, stop switch.
 
-For tests and rehearsals. Each is a small true model with a memory: a node that is asked to return drains when it is told
-to finish, and only then; a scheduler that is silent names its cluster. `fail` makes the next calls raise.
+For tests and rehearsals. Each is a small true model with a memory: a node that is asked to return drains when it is
+told to finish, and only then; a scheduler that is silent names its cluster. `fail` makes the next calls raise.
 """
 
 from __future__ import annotations

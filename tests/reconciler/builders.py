@@ -1,7 +1,7 @@
 """A small region for the reconciler's tests: the minimal estate of the samples, one instance holding one unit.
 
-Eight reclaimable pools (two in each of four halls) and a committed one; `forecast` runs on Kubernetes (floor 4, minimum 8,
-maximum 40, fallback allowed), `hindcast` on Slurm (maximum 24, no floor).
+Eight reclaimable pools (two in each of four halls) and a committed one; `forecast` runs on Kubernetes (floor 4,
+minimum 8, maximum 40, fallback allowed), `hindcast` on Slurm (maximum 24, no floor).
 """
 
 from __future__ import annotations
@@ -223,6 +223,16 @@ class Region:
     def ours(self, workload: str = FORECAST, phase: Phase | None = None) -> list[Instance]:
         instances = self.reconciler.memory.fleet.instances.values()
         return [i for i in instances if i.workload == workload and (phase is None or i.phase is phase)]
+
+    def servers(self, workload: str = FORECAST) -> list[Server]:
+        return [s for s in self.cloud.servers.values() if s.mark is not None and s.mark.workload == workload]
+
+    def busy(self) -> str:
+        """The name of a serving reclaimable instance of `forecast`."""
+        return next(i.name for i in self.ours(phase=Phase.SERVING) if i.paid is Paid.RECLAIMABLE)
+
+    def server_id(self, name: str) -> str:
+        return self.reconciler.memory.fleet.instances[name].server
 
     def supply(self, workload: str = FORECAST) -> int:
         return sum(i.units for i in self.ours(workload) if i.supply)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,14 +62,8 @@ class Purse:
 
 def limited(euros: str, name: str = FORECAST) -> Contract:
     made = contract()
-    fallback = made.fallback.model_copy(update={"limit_per_day": Money(*_money(euros))})
+    fallback = made.fallback.model_copy(update={"limit_per_day": Money(Decimal(euros), "EUR")})
     return made.model_copy(update={"fallback": fallback, "name": name})
-
-
-def _money(euros: str) -> tuple[object, str]:
-    own = contract().fallback.limit_per_day
-    assert own is not None
-    return type(own.amount)(euros), own.currency
 
 
 def test_a_shortfall_that_heals_within_five_minutes_buys_nothing() -> None:

@@ -30,9 +30,9 @@ def claim(
     return claims((contract(),), shown, {FORECAST: before} if before else {}, now)[FORECAST]
 
 
-def gang_of(size: int, **more: int) -> Claim:
+def gang_of(size: int, *, maximum: int) -> Claim:
     eligibility = Eligibility(gang=Gang(size=size))
-    return claim_of(contract(eligibility=eligibility, floor=0, minimum=0, **more), 10)
+    return claim_of(contract(eligibility=eligibility, floor=0, minimum=0, maximum=maximum), 10)
 
 
 def test_a_claim_is_never_above_the_contracts_maximum() -> None:

@@ -60,11 +60,11 @@ def kinds(result: Difference) -> list[StepKind]:
 
 
 def empty(number: int, **changes: object) -> Instance:
-    return instance(number, busy_units=0, phase=Phase.JOINED, **changes)  # type: ignore[arg-type]
+    return instance(number, busy_units=0, phase=Phase.JOINED, **changes)
 
 
 def booting(number: int, **changes: object) -> Instance:
-    return instance(number, phase=Phase.BOOTING, joined_at=0, busy_units=0, **changes)  # type: ignore[arg-type]
+    return instance(number, phase=Phase.BOOTING, joined_at=0, busy_units=0, **changes)
 
 
 # -- growing ----------------------------------------------------------------------------------------------------------
