@@ -53,8 +53,6 @@ def place(problem: Problem, *, mode: Mode = "auto", last: Placement | None = Non
     rounded = place_full(problem, standing)
     if rounded is None:
         return greedy
-    import os
-    if os.environ.get("DBG"): x=finish(rounded[0], rounded[1], mode="full"); print("rounded", x.cost_micro, sum(s.units for s in x.shortfalls), len(x.shortfalls), [s for s in x.shortfalls][:3])
     answer = finish(rounded[0], rounded[1], mode="full", bound_micro=rounded[2])
     return min(answer, replace(greedy, bound_micro=rounded[2]), key=_worth)
 
