@@ -39,6 +39,12 @@ STRICT_RANK = 2
 """Tiers up to this rank stand on covered instances only."""
 
 
+MOVE_MARGIN = 2
+
+EXCESS_PACE = 1
+"""Lots moved out of inherited excesses in one cycle: each interrupts somebody, and most excesses go with the next claim."""
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What is known this cycle, as numbers and names.
@@ -152,6 +158,7 @@ def problem(part: Partition, facts: Facts) -> Problem:
         held=tuple(Held(workload, pool, *tally) for (workload, pool), tally in sorted(count.slots.items())),
         horizon_h=max(1, movement.horizon // 3600),
         max_moves=max(1, count.supply * movement.per_cycle_share // 100),
+        max_excess_moves=EXCESS_PACE,
         tie_break=facts.now // 86_400_000,
     )
 
@@ -250,8 +257,22 @@ def _pool_supply(facts: Facts, pool: Pool, part: Partition, closed: frozenset[st
     )
 
 
+def _caution(contract: Contract, horizon_s: int) -> int:
+    """How many times its cost a move must gain over the horizon.
+
+    Twice, because the best of many noisy estimates looks better than it is (the winner's curse; see Smith and Winkler,
+    "The Optimizer's Curse", Management Science 2006). A job that starts from scratch is over before the horizon is: half
+    a run is left of it on average, and only that long does a better place help it.
+    """
+    if contract.restart in ("from-checkpoint", "never"):
+        return MOVE_MARGIN
+    left_s = max(1, min(horizon_s, contract.expected_run // 2))
+    return MOVE_MARGIN * -(-horizon_s // left_s)
+
+
 def _need(part: Partition, facts: Facts, contract: Contract) -> Need:
     claim = facts.claims[contract.name]
+    movement = part.estate.settings.movement
     return Need(
         workload=contract.name,
         team=contract.team,
@@ -264,7 +285,7 @@ def _need(part: Partition, facts: Facts, contract: Contract) -> Need:
         gang_within=contract.eligibility.gang.within if contract.eligibility.gang else None,
         shares=part.shares[contract.name],
         milli_ncu=part.milli_ncu[contract.name],
-        move_cost_micro=facts.move_cost_micro.get(contract.name, 0),
+        move_cost_micro=facts.move_cost_micro.get(contract.name, 0) * _caution(contract, movement.horizon),
     )
 
 
