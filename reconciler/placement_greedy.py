@@ -113,6 +113,18 @@ def _grow_tier(standing: Standing, lines: list[Line], preferred: Callable[[Line]
         for line, k, lots in reversed(steps):
             standing.undo(line, k, lots)
         fill_max_min(standing, lines, preferred)
+        return
+    for line, k, lots in reversed(steps):
+        _give_up_spare(standing, line, k, lots)
+
+
+def _give_up_spare(standing: Standing, line: Line, k: int, lots: int) -> None:
+    """Takes back what a later, larger lot made superfluous, unless a domain would fall out of the count."""
+    spare = min(lots, (line.placed - line.wanted) // line.quanta[k])
+    if not line.is_floor and len(line.domain_lots) <= line.required:
+        spare = min(spare, line.domain_lots[line.domains[k]] - 1)
+    if spare > 0:
+        standing.undo(line, k, spare)
 
 
 def _contended(standing: Standing, lines: list[Line], steps: list[type_step]) -> bool:
