@@ -12,6 +12,7 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
+from reconciler.placement_lack import waits_for_domains
 from reconciler.placement_state import Line, Standing
 from reconciler.problem import Move, MoveCause
 
@@ -179,7 +180,7 @@ def _add_one(standing: Standing, line: Line, columns: list[int]) -> bool:
         if standing.room(line, k, 1):
             standing.add(line, k, 1)
             return True
-        if not standing.waits_for_domains(line, k):
+        if not waits_for_domains(standing, line, k):
             columns.remove(k)
     return False
 
@@ -199,31 +200,37 @@ def shrink_excess(standing: Standing) -> list[Move]:
             break
         if line.is_floor or line.exempt:
             continue
-        for source in [k for k, n in line.movable.items() if n and line.have[k]]:
+        for source in _excess_columns(line):
             left = _move_out(standing, line, source, left, moves)
     return moves
 
 
+def _crowded(line: Line, k: int) -> bool:
+    """Whether the line uses too few domains and the column's holds more than one lot."""
+    return len(line.domain_lots) < line.required and line.domain_lots.get(line.domains[k], 0) > 1
+
+
 def _move_out(standing: Standing, line: Line, source: int, left: int, moves: list[Move]) -> int:
-    crowded = len(line.domain_lots) < line.required and line.domain_lots[line.domains[source]] > 1
-    while left > 0 and line.movable[source] and line.have[source] and (crowded or planned_excess(line, source)):
+    while left > 0 and source in _excess_columns(line):
+        crowded = _crowded(line, source)
         columns = [k for k in standing.order(line) if not crowded or line.domains[k] not in line.domain_lots]
         target = next((k for k in columns if k != source and _swap(standing, line, source, k)), None)
         if target is None:
             break
         moves.append(_move(standing, line, (source, target), 1, MoveCause.EXCESS))
         left -= 1
-        crowded = len(line.domain_lots) < line.required and line.domain_lots.get(line.domains[source], 0) > 1
     return left
 
 
-def planned_excess(line: Line, column: int) -> bool:
-    """Whether the column's domain or a group of it would hold more than its bound once the plan is carried out."""
+def _excess_columns(line: Line) -> list[int]:
+    """Columns with lots to move whose domain, or a group of it, would still be over its bound with the plan done."""
+    movable = [k for k, lots in line.movable.items() if lots and line.have[k]]
+    if not movable:
+        return []
     domain_units, group_units, largest = planned_units(line)
-    domain = line.domains[column]
-    if domain_units.get(domain, 0) > max(largest["domain", domain], line.pool_share):
-        return True
-    return any(group_units.get(g, 0) > max(largest["group", g], line.group_share) for g in line.groups[column])
+    full = {d for d, units in domain_units.items() if units > max(largest["domain", d], line.pool_share)}
+    over = {g for g, units in group_units.items() if units > max(largest["group", g], line.group_share)}
+    return [k for k in movable if line.domains[k] in full or not over.isdisjoint(line.groups[k]) or _crowded(line, k)]
 
 
 def planned_units(line: Line) -> tuple[dict[int, int], dict[int, int], dict[tuple[str, int], int]]:
