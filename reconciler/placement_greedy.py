@@ -16,7 +16,7 @@ from reconciler.placement_lack import waits_for_domains
 from reconciler.placement_state import Line, Standing
 from reconciler.problem import Move, MoveCause
 
-type_step = tuple[Line, int, int]
+Step = tuple[Line, int, int]
 """Line, column, lots: one addition of this run."""
 
 _LEVEL_SCALE = 1_000_000
@@ -64,7 +64,7 @@ def _in_excess(line: Line, k: int) -> bool:
     return any(line.group_units.get(g, 0) > share for g in line.groups[k])
 
 
-def fill(standing: Standing, line: Line, columns: Iterable[int]) -> list[type_step]:
+def fill(standing: Standing, line: Line, columns: Iterable[int]) -> list[Step]:
     """Adds what the line is short of, column after column; returns the additions."""
     steps = []
     for k in columns:
@@ -78,7 +78,7 @@ def fill(standing: Standing, line: Line, columns: Iterable[int]) -> list[type_st
     return steps
 
 
-def fill_again(standing: Standing, line: Line, columns: Sequence[int]) -> list[type_step]:
+def fill_again(standing: Standing, line: Line, columns: Sequence[int]) -> list[Step]:
     """`fill`, repeated while the count of domains opens columns that it had refused at first."""
     steps = fill(standing, line, columns)
     done = steps
@@ -107,28 +107,32 @@ def _grow_tier(standing: Standing, lines: list[Line], preferred: Callable[[Line]
         for k in sorted(line.loose):
             if line.short:
                 standing.complete(line, k)
-    steps: list[type_step] = []
+    steps: list[Step] = []
     for line in lines:
         steps += fill_again(standing, line, preferred(line))
     if _contended(standing, lines, steps):
         for line, k, lots in reversed(steps):
             standing.undo(line, k, lots)
-        fill_max_min(standing, lines, preferred)
-        return
+        steps = fill_max_min(standing, lines, preferred)
+    spare = 0
     for line, k, lots in reversed(steps):
-        _give_up_spare(standing, line, k, lots)
+        spare += _give_up_spare(standing, line, k, lots)
+    if spare and any(line.short for line in lines):
+        for line in lines:
+            fill_again(standing, line, preferred(line))
 
 
-def _give_up_spare(standing: Standing, line: Line, k: int, lots: int) -> None:
+def _give_up_spare(standing: Standing, line: Line, k: int, lots: int) -> int:
     """Takes back what a later, larger lot made superfluous, unless a domain would fall out of the count."""
     spare = min(lots, (line.placed - line.wanted) // line.quanta[k])
     if not line.is_floor and len(line.domain_lots) <= line.required:
         spare = min(spare, line.domain_lots[line.domains[k]] - 1)
     if spare > 0:
         standing.undo(line, k, spare)
+    return max(0, spare)
 
 
-def _contended(standing: Standing, lines: list[Line], steps: list[type_step]) -> bool:
+def _contended(standing: Standing, lines: list[Line], steps: list[Step]) -> bool:
     """Whether a short line could have had what another line of its tier took in this run."""
     short = [line for line in lines if line.short]
     if not short:
@@ -147,8 +151,8 @@ def _contended(standing: Standing, lines: list[Line], steps: list[type_step]) ->
     return False
 
 
-def fill_max_min(standing: Standing, lines: list[Line], preferred: Callable[[Line], Sequence[int]]) -> None:
-    """Progressive filling: one lot at a time for the lowest team, and in it for the lowest workload."""
+def fill_max_min(standing: Standing, lines: list[Line], preferred: Callable[[Line], Sequence[int]]) -> list[Step]:
+    """Progressive filling: one lot at a time for the lowest team, and in it for the lowest workload; returns the additions."""
     live = {id(line): list(preferred(line)) for line in lines}
     weights = [t.weight for t in standing.problem.teams]
     queues: dict[int, list[tuple[int, int, int, Line]]] = {}
@@ -160,29 +164,34 @@ def fill_max_min(standing: Standing, lines: list[Line], preferred: Callable[[Lin
         for t in queues
     ]
     heapq.heapify(teams)
+    steps: list[Step] = []
     while teams:
         _, salt, team = heapq.heappop(teams)
         queue = queues[team]
         _, rank, key, line = heapq.heappop(queue)
-        if _add_one(standing, line, live[key]) and line.short:
+        column = _add_one(standing, line, live[key])
+        if column is not None:
+            steps.append((line, column, 1))
+        if column is not None and line.short:
             heapq.heappush(queue, (_level(line), rank, key, line))
         if queue:
             heapq.heappush(teams, (standing.team_used[team] * _LEVEL_SCALE // weights[team], salt, team))
+    return steps
 
 
 def _level(line: Line) -> int:
     return line.placed * line.need.milli_ncu * _LEVEL_SCALE // line.need.weight
 
 
-def _add_one(standing: Standing, line: Line, columns: list[int]) -> bool:
-    """Adds one lot in the first column that takes it; forgets columns that can never take one again."""
+def _add_one(standing: Standing, line: Line, columns: list[int]) -> int | None:
+    """Adds one lot in the first column that takes it, and names it; forgets columns that can never take one again."""
     for k in list(columns):
         if standing.room(line, k, 1):
             standing.add(line, k, 1)
-            return True
+            return k
         if not waits_for_domains(standing, line, k):
             columns.remove(k)
-    return False
+    return None
 
 
 def drop_loose(standing: Standing) -> None:
