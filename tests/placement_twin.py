@@ -41,7 +41,7 @@ def units_per_instance(problem: Problem, need: Need, pool: str) -> Fraction:
 
 
 def quantum(problem: Problem, need: Need, pool: str) -> int:
-    return max(int(units_per_instance(problem, need, pool)), max(1, need.gang))
+    return max(int(units_per_instance(problem, need, pool)), need.gang)
 
 
 def lot_instances(problem: Problem, need: Need, pool: str) -> int:
