@@ -107,6 +107,12 @@ def hour_ticks(from_ms: int, to_ms: int, zone: str, *, most: int) -> tuple[tuple
     return tuple(ticks)
 
 
+def clock(at: int, zone: str, *, seconds: bool = False) -> str:
+    """An instant as a clock time of the zone."""
+    form = "%H:%M:%S" if seconds else "%H:%M"
+    return datetime.fromtimestamp(at / 1000, UTC).astimezone(ZoneInfo(zone)).strftime(form)
+
+
 def apart(wanted: Sequence[float], *, gap: float, lo: float, hi: float) -> tuple[float, ...]:
     """Positions near the wanted ones, in their order of size, at least `gap` apart where `lo..hi` has room for it."""
     order = sorted(range(len(wanted)), key=lambda i: (wanted[i], i))
