@@ -27,8 +27,8 @@ Flags = NDArray[np.bool_]
 
 MICRO = 1_000_000
 
-SETTLED_OCTAVES = 0.125
-"""A published hazard stays until the estimate has left it by this many powers of two (9 %): costs move by a tenth of
+SETTLED_OCTAVES = 0.25
+"""A published hazard stays until the estimate has left it by this many powers of two (19 %): costs move by a tenth of
 that at most, and a ranking that does not change lets the planner keep its plan."""
 
 

@@ -59,19 +59,21 @@ def tally(part: Partition, fleet: Fleet, were_starting: frozenset[str]) -> Tally
     counts: dict[str, int] = {}
     names = []
     for instance in fleet.instances.values():
-        pool = instance.pool
-        if pool not in part.pool_by_name or instance.phase is Phase.GONE:
+        pool, phase = instance.pool, instance.phase
+        if pool not in part.pool_by_name or phase is Phase.GONE:
             continue
         counts[pool] = counts.get(pool, 0) + 1
-        if instance.server and instance.phase is not Phase.FAILED:
-            accepted[pool] = max(accepted.get(pool, 0), instance.requested_at)
-        if instance.starting:
+        if instance.server and phase is not Phase.FAILED and accepted.get(pool, 0) < instance.requested_at:
+            accepted[pool] = instance.requested_at
+        if phase is Phase.SERVING or phase is Phase.JOINED:
+            alive[pool] = alive.get(pool, 0) + 1
+            if instance.name in were_starting:
+                joined[pool] = joined.get(pool, 0) + 1
+        elif phase is Phase.BOOTING or phase is Phase.REQUESTED:
             starting[pool] = starting.get(pool, 0) + 1
             names.append(instance.name)
-        if instance.ready or instance.phase is Phase.BOOTING:
-            alive[pool] = alive.get(pool, 0) + 1
-        if instance.ready and instance.name in were_starting:
-            joined[pool] = joined.get(pool, 0) + 1
+            if phase is Phase.BOOTING:
+                alive[pool] = alive.get(pool, 0) + 1
     return Tally(alive, starting, joined, accepted, _held(part, counts), frozenset(names))
 
 

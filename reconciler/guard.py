@@ -142,7 +142,7 @@ def _blind(eyes: Eyes, limits: GuardLimits) -> tuple[Cause, str] | None:
     if improbable and not eyes.accepted_loss:
         return (
             Cause.IMPROBABLE_LOSS,
-            f"{eyes.unexplained} of {eyes.alive} are missing unexplained, over {limits.improbable_share} %; true? accept it",
+            f"{eyes.unexplained} of {eyes.alive} missing unexplained, over {limits.improbable_share} %: accept it if true",
         )
     return None
 

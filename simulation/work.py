@@ -10,7 +10,7 @@ checkpoint on notice was finished by the drain; a job without checkpoints begins
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -48,6 +48,15 @@ class Slots:
     notice: str = ""
     cause: Cause = Cause.CLAIM_GREW
     loading_for: str = ""
+
+    def now_doing(self) -> tuple[int, int, int, int]:
+        """Slots serving, restarting, idle, draining."""
+        if not self.joined:
+            return 0, self.units, 0, 0
+        loading = len(self.loading)
+        serving = len(self.runs) - loading
+        free = self.units - len(self.runs)
+        return (serving, loading, 0, free) if self.draining else (serving, loading, free, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +123,7 @@ class Work:
         slots = self.by_instance[name]
         self._write_line(slots, now)
         slots.joined = True
-        slots.mix = self._mix(slots)
+        slots.mix = slots.now_doing()
         self.workloads[slots.workload].slots[name] = slots
         self.dirty.add(name)
         self.assign(slots.workload, now)
@@ -211,7 +220,7 @@ class Work:
         if lost.units:
             event = self._scribes(now).event(
                 EventType.WORK_LOST,
-                name,
+                f"{name}/{now}",
                 cause,
                 caused_by=caused_by,
                 workload=slots.workload,
@@ -243,46 +252,9 @@ class Work:
         for slots in self.by_instance.values():
             self._write_line(slots, now)
 
-    @staticmethod
-    def _why(slots: Slots, use: Use, region: str) -> tuple[Cause, str]:
-        """Why slots were not serving: the boot's own cause, the loss that is made good, or the drain."""
-        if use is Use.RESTARTING and not slots.joined:
-            return slots.cause, event_id(EventType.INSTANCE_REQUESTED, region, slots.name)
-        if use is Use.RESTARTING:
-            return Cause.RESTORED, slots.loading_for
-        if use is Use.DRAINING and slots.notice:
-            return Cause.NOTICE, event_id(EventType.DRAIN_STARTED, region, slots.notice)
-        return Cause.ACCOUNTING, event_id(EventType.INSTANCE_STARTED, region, slots.name)
-
-    def charge_storage(self, now: int, *, rate_gib_hour: Decimal, currency: str, hours: int) -> None:
-        """What the checkpoints of every running unit cost for the hours before `now`: the last two are kept."""
-        for name, work in self.workloads.items():
-            size = work.contract.checkpoint.size or 0
-            gib = Decimal(size * KEPT_CHECKPOINTS * work.running) / 2**30
-            amount = (gib * rate_gib_hour * hours).quantize(Decimal("0.000001"))
-            if amount:
-                self._record(
-                    self._scribes(now).event(
-                        EventType.STORAGE_CHARGED,
-                        f"{name}/{now}",
-                        Cause.ACCOUNTING,
-                        workload=name,
-                        data={"amount": str(amount), "currency": currency},
-                    )
-                )
-
-    def _mix(self, slots: Slots) -> tuple[int, int, int, int]:
-        """Slots serving, restarting, idle, draining."""
-        if not slots.joined:
-            return 0, slots.units, 0, 0
-        loading = len(slots.loading)
-        serving = len(slots.runs) - loading
-        free = slots.units - len(slots.runs)
-        return (serving, loading, 0, free) if slots.draining else (serving, loading, free, 0)
-
     def _close_line(self, slots: Slots, now: int) -> None:
         self.dirty.add(slots.name)
-        mix = self._mix(slots)
+        mix = slots.now_doing()
         if mix != slots.mix:
             self._write_line(slots, now)
             slots.mix = mix
@@ -295,7 +267,7 @@ class Work:
             slot = 0
             for use, units in zip(uses, slots.mix, strict=True):
                 if units:
-                    cause, caused_by = self._why(slots, use, scribe.region)
+                    cause, caused_by = _why(slots, use, scribe.region)
                     self._record(
                         scribe.event(
                             EventType.USAGE,
@@ -329,3 +301,32 @@ def _fill_order(slots: Slots) -> tuple[int, int, str]:
 def _empty_order(slots: Slots) -> tuple[int, int, str]:
     """The emptiest first, floor last."""
     return 1 if slots.paid is Paid.FLOOR else 0, len(slots.runs), slots.name
+
+
+def _why(slots: Slots, use: Use, region: str) -> tuple[Cause, str]:
+    """Why slots were not serving: the boot's own cause, the loss that is made good, or the drain."""
+    if use is Use.RESTARTING and not slots.joined:
+        return slots.cause, event_id(EventType.INSTANCE_REQUESTED, region, slots.name)
+    if use is Use.RESTARTING:
+        return Cause.RESTORED, slots.loading_for
+    if use is Use.DRAINING and slots.notice:
+        return Cause.NOTICE, event_id(EventType.DRAIN_STARTED, region, slots.notice)
+    return Cause.ACCOUNTING, event_id(EventType.INSTANCE_STARTED, region, slots.name)
+
+
+def storage_charges(
+    workloads: Iterable[Workload], scribe: Scribe, *, rate_gib_hour: Decimal, currency: str
+) -> Iterator[Event]:
+    """What the kept checkpoints of every running unit cost for the hour before the scribe's time."""
+    for work in workloads:
+        size = work.contract.checkpoint.size or 0
+        gib = Decimal(size * KEPT_CHECKPOINTS * work.running) / 2**30
+        amount = (gib * rate_gib_hour).quantize(Decimal("0.000001"))
+        if amount:
+            yield scribe.event(
+                EventType.STORAGE_CHARGED,
+                f"{work.contract.name}/{scribe.now}",
+                Cause.ACCOUNTING,
+                workload=work.contract.name,
+                data={"amount": str(amount), "currency": currency},
+            )
