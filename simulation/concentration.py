@@ -38,7 +38,10 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Fall:
-    """Units of one workload that fell within one window, in one place or (place empty) in several at once."""
+    """Running units of one workload that fell within one window, in one place or (place empty) in several at once.
+
+    A drain says how many units it ended; an instance that fell without notice counts with all that it could hold.
+    """
 
     at: int
     workload: str
@@ -124,8 +127,10 @@ def concentration(events: Sequence[Event], part: Partition, period: Period) -> C
             acts += _judged(standing, event) if inside else []
         elif inside and _falls(event, withdrawn) and event.instance not in seen and event.instance in standing.held:
             seen.add(event.instance)
-            workload, pool, units = standing.held[event.instance]
-            fell[workload].append((event.occurred_at, pool, units, standing.desired(workload)))
+            workload, pool, holds = standing.held[event.instance]
+            units = int(event.data.get("units", holds))
+            if units:
+                fell[workload].append((event.occurred_at, pool, units, standing.desired(workload)))
         if event.type in (EventType.INSTANCE_ENDED, EventType.INSTANCE_LOST):
             standing.remove(event.instance)
     places, together = _windows(fell, standing)
@@ -172,9 +177,10 @@ def _judged(standing: _Standing, event: Event) -> list[Act]:
 
 
 def _falls(event: Event, withdrawn: set[str]) -> bool:
-    """Whether the provider takes the instance: by a notice that stands, or without one."""
-    noticed = event.type is EventType.NOTICE_RECEIVED and event.instance not in withdrawn
-    return noticed or (event.type is EventType.INSTANCE_LOST and event.cause is Cause.LOST_WITHOUT_NOTICE)
+    """Whether units fall here: a drain on a notice that stands, or a loss without one."""
+    noticed = event.type is EventType.DRAIN_STARTED and event.caused_by.startswith(EventType.NOTICE_RECEIVED.value)
+    unnoticed = event.type is EventType.INSTANCE_LOST and event.cause is Cause.LOST_WITHOUT_NOTICE
+    return unnoticed or (noticed and event.instance not in withdrawn)
 
 
 def _windows(fell: dict[str, list[tuple[int, str, int, int]]], standing: _Standing) -> tuple[list[Fall], list[Fall]]:
