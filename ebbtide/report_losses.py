@@ -102,8 +102,33 @@ def _loss(
         draining=sum(costs.get(e.id, 0) for e in usage if e.data["use"] == Use.DRAINING.value),
         restarting=sum(costs.get(e.id, 0) for e in usage if e.data["use"] == Use.RESTARTING.value),
         redone_unit_ms=sum(int(e.data["unit_ms"]) for e in lost),
-        chain=tuple(Told(e.occurred_at, STEPS[e.type], _what(e), e.id, costs.get(e.id)) for e in shown),
+        chain=_told(shown, costs),
     )
+
+
+def _told(events: Iterable[Event], costs: Mapping[str, int]) -> tuple[Told, ...]:
+    """One line for each event; restored units and slots without work are many, and stand in one line of each kind."""
+    groups: dict[tuple[str, str], list[Event]] = {}
+    for event in events:
+        many = event.type in (EventType.RESTORED, EventType.USAGE)
+        groups.setdefault((STEPS[event.type], str(event.data.get("use", "")) if many else event.id), []).append(event)
+    lines = []
+    for (step, _), group in groups.items():
+        ticks = [costs[e.id] for e in group if e.id in costs]
+        what = _what(group[0]) if len(group) == 1 else _what_all(group)
+        lines.append(Told(group[0].occurred_at, step, what, group[0].id, sum(ticks) if ticks else None))
+    return tuple(lines)
+
+
+def _what_all(group: Sequence[Event]) -> str:
+    """Several events of one kind in one sentence."""
+    places = len({event.instance for event in group})
+    on = f"{places} instances" if places > 1 else group[0].instance
+    if group[0].type is EventType.RESTORED:
+        last = span(group[-1].occurred_at - group[0].occurred_at)
+        return f"{len(group)} units go on, on {on}, the last one {last} after the first"
+    slots = sum(int(e.data["units"]) * (int(e.data["to_ms"]) - int(e.data["from_ms"])) for e in group)
+    return f"slots of {on} {group[0].data['use']}, {span(slots)} of slot time in all"
 
 
 def _belongs(event: Event, taking: Taking) -> bool:
