@@ -8,7 +8,7 @@ purpose. Pure.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from correlation_groups.spread import limit, lot
@@ -41,6 +41,8 @@ class Fall:
     """Running units of one workload that fell within one window, in one place or (place empty) in several at once.
 
     A drain says how many units it ended; an instance that fell without notice counts with all that it could hold.
+    `allowed` is the bound for the `desired` units of that moment, `allowed_then` the one that held when the last of
+    what fell was asked for: claims shrink, and what stands above the new bound leaves at its pace.
     """
 
     at: int
@@ -49,18 +51,34 @@ class Fall:
     units: int
     allowed: int
     desired: int
+    allowed_then: int
 
     @property
     def permille(self) -> int:
-        """The loss in thousandths of the bound: over 1000 is more than was promised."""
+        """The loss in thousandths of the bound of its moment: over 1000 is more than that."""
         return self.units * 1000 // self.allowed
+
+    @property
+    def broke(self) -> bool:
+        """Whether it exceeds the bound even as it was when the units were placed."""
+        return self.units > max(self.allowed, self.allowed_then)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    at: int
+    pool: str
+    units: int
+    desired: int
+    desired_then: int
 
 
 @dataclass(frozen=True, slots=True)
 class Concentration:
     """`acts` broke a bound (the first ones listed, `broken` counts all of `requests`); `worst_place` is the largest
     fall in one domain or group against its bound, `worst_together` the largest of everything that fell in a window
-    against the group bound, `falls_over` how many windows exceeded the bound of one place.
+    against the group bound. `falls_over` windows exceeded the bound of one place, `falls_broke` of them also the one
+    that held when the units were placed.
     """
 
     requests: int
@@ -69,6 +87,7 @@ class Concentration:
     worst_place: Fall | None
     worst_together: Fall | None
     falls_over: int
+    falls_broke: int
 
 
 @dataclass
@@ -78,7 +97,7 @@ class _Standing:
     part: Partition
     claimed: dict[str, int] = field(default_factory=dict)
     units: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
-    held: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+    held: dict[str, tuple[str, str, int, int]] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
 
     def desired(self, workload: str) -> int:
@@ -100,13 +119,13 @@ class _Standing:
         return self.desired(workload) <= gang > 1
 
     def add(self, event: Event, units: int) -> None:
-        self.held[event.instance] = event.workload, event.pool, units
+        self.held[event.instance] = event.workload, event.pool, units, self.desired(event.workload)
         for place in self.places(event.pool):
             self.units[event.workload, place] += units
 
     def remove(self, instance: str) -> None:
         if instance in self.held:
-            workload, pool, units = self.held.pop(instance)
+            workload, pool, units, _ = self.held.pop(instance)
             for place in self.places(pool):
                 self.units[workload, place] -= units
 
@@ -116,7 +135,7 @@ def concentration(events: Sequence[Event], part: Partition, period: Period) -> C
     standing = _Standing(part)
     withdrawn = {e.instance for e in events if e.type is EventType.NOTICE_WITHDRAWN}
     acts: list[Act] = []
-    fell: dict[str, list[tuple[int, str, int, int]]] = defaultdict(list)
+    fell: dict[str, list[_Loss]] = defaultdict(list)
     seen: set[str] = set()
     requests = 0
     for event in events:
@@ -127,10 +146,9 @@ def concentration(events: Sequence[Event], part: Partition, period: Period) -> C
             acts += _judged(standing, event) if inside else []
         elif inside and _falls(event, withdrawn) and event.instance not in seen and event.instance in standing.held:
             seen.add(event.instance)
-            workload, pool, holds = standing.held[event.instance]
-            units = int(event.data.get("units", holds))
-            if units:
-                fell[workload].append((event.occurred_at, pool, units, standing.desired(workload)))
+            workload, pool, holds, then = standing.held[event.instance]
+            if units := int(event.data.get("units", holds)):
+                fell[workload].append(_Loss(event.occurred_at, pool, units, standing.desired(workload), then))
         if event.type in (EventType.INSTANCE_ENDED, EventType.INSTANCE_LOST):
             standing.remove(event.instance)
     places, together = _windows(fell, standing)
@@ -141,6 +159,7 @@ def concentration(events: Sequence[Event], part: Partition, period: Period) -> C
         worst_place=max(places, key=_worst, default=None),
         worst_together=max(together, key=_worst, default=None),
         falls_over=sum(fall.permille > 1000 for fall in places),
+        falls_broke=sum(fall.broke for fall in places),
     )
 
 
@@ -183,34 +202,46 @@ def _falls(event: Event, withdrawn: set[str]) -> bool:
     return unnoticed or (noticed and event.instance not in withdrawn)
 
 
-def _windows(fell: dict[str, list[tuple[int, str, int, int]]], standing: _Standing) -> tuple[list[Fall], list[Fall]]:
+def _windows(fell: Mapping[str, list[_Loss]], standing: _Standing) -> tuple[list[Fall], list[Fall]]:
     """For every fall, the window that it opens: by place, and all places together against the group bound."""
     places: list[Fall] = []
     together: list[Fall] = []
     for workload, losses in fell.items():
-        losses.sort()
+        losses.sort(key=lambda loss: loss.at)
         shares = standing.part.shares[workload]
         gang = standing.part.contract_by_name[workload].gang_size
-        for number, (at, _, _, desired) in enumerate(losses):
-            if desired <= gang > 1:
+        for number, first in enumerate(losses):
+            if first.desired <= gang > 1:
                 continue
-            window = [loss for loss in losses[number:] if loss[0] < at + WINDOW_MS]
-            domains = {standing.part.pool_by_name[pool].domain for _, pool, _, _ in window}
-            largest = max(lot(units, gang).units for _, _, units, _ in window)
-            for place, units in _by_place(window, standing).items():
+            window = [loss for loss in losses[number:] if loss.at < first.at + WINDOW_MS]
+            domains = {standing.part.pool_by_name[loss.pool].domain for loss in window}
+            for place, here in _by_place(window, standing).items():
                 share = shares.pool_permille if place in domains else shares.group_permille
-                places.append(Fall(at, workload, place, units, limit(share, desired, largest), desired))
-            allowed = limit(shares.group_permille, desired, largest)
-            together.append(Fall(at, workload, "", sum(loss[2] for loss in window), allowed, desired))
+                places.append(_fall(workload, place, here, share=share, gang=gang))
+            together.append(_fall(workload, "", window, share=shares.group_permille, gang=gang))
     return places, together
 
 
-def _by_place(window: Iterable[tuple[int, str, int, int]], standing: _Standing) -> dict[str, int]:
-    units: dict[str, int] = defaultdict(int)
-    for _, pool, count, _ in window:
-        for place in standing.places(pool):
-            units[place] += count
-    return units
+def _fall(workload: str, place: str, losses: Sequence[_Loss], *, share: int, gang: int) -> Fall:
+    largest = max(lot(loss.units, gang).units for loss in losses)
+    desired, then = losses[0].desired, max(loss.desired_then for loss in losses)
+    return Fall(
+        at=losses[0].at,
+        workload=workload,
+        place=place,
+        units=sum(loss.units for loss in losses),
+        allowed=limit(share, desired, largest),
+        desired=desired,
+        allowed_then=limit(share, then, largest),
+    )
+
+
+def _by_place(window: Iterable[_Loss], standing: _Standing) -> dict[str, list[_Loss]]:
+    found: dict[str, list[_Loss]] = defaultdict(list)
+    for loss in window:
+        for place in standing.places(loss.pool):
+            found[place].append(loss)
+    return found
 
 
 def _worst(fall: Fall) -> tuple[int, int, int, str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType
-from reconciler.cycle import Memory
+from reconciler.cycle import Decision, Memory
 from reconciler.drafts import Scribe
 from reconciler.fleet import Instance
 from reconciler.loop import Ports, Reconciler
@@ -100,7 +100,10 @@ class World:
         self._pending: list[Event] = []
         self._recorder = recorder
         self.work = Work(
-            setting.estate.contracts_of(setting.region), self._scribe, self._pending.append, self._when_loaded
+            setting.estate.contracts_of(setting.region),
+            self._scribe,
+            self._pending.append,
+            lambda name, until: self._at(until, lambda: self.work.loaded(name, self.now)),
         )
         self.nodes = SimulatedNodes(seed=setting.seed, gateway_bytes_s=region.checkpoint_gateway)
         self.site = Site(
@@ -157,6 +160,18 @@ class World:
 
     def run(self, progress: Callable[[Progress], None] | None = None) -> Run:
         """Let the whole setting pass and close the books."""
+        self._until_end(progress)
+        self._cycle()  # what ended since the last cycle is written down
+        self.work.close_books(self.now)
+        self._flush()
+        return self.run_result
+
+    def rehearse(self, progress: Callable[[Progress], None] | None = None) -> Decision:
+        """Let the whole setting pass, then decide one cycle more that touches nothing."""
+        self._until_end(progress)
+        return self.reconciler.cycle(dry_run=True)
+
+    def _until_end(self, progress: Callable[[Progress], None] | None) -> None:
         end = self.setting.start + int(self.setting.days * DAY_MS)
         told = Progress()
         while True:
@@ -176,10 +191,6 @@ class World:
                     progress(told)
         self.now = end
         self._pass()
-        self._cycle()  # what ended since the last cycle is written down
-        self.work.close_books(end)
-        self._flush()
-        return self.run_result
 
     def _pass(self) -> None:
         for happened in self.cloud.advance(self.now):
@@ -238,9 +249,6 @@ class World:
 
     def _scribe(self, now: int) -> Scribe:
         return Scribe(self.setting.region, now, self.setting.estate.commit, 1, actor="node")
-
-    def _when_loaded(self, name: str, until: int) -> None:
-        self._at(until, lambda: self.work.loaded(name, self.now))
 
     def _instance(self, name: str) -> Instance | None:
         return self.reconciler.memory.fleet.instances.get(name)
