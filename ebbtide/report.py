@@ -1,7 +1,7 @@
 """One day as one HTML file: pictures, tables beside them, and every number down to its events.
 
-Called by `ebbtide demo`. The file fetches nothing and runs nothing; it prints, and it follows the reader's light or dark
-setting. Assembly only: values come from `report_data`, drawings from `report_charts` and its neighbours.
+Called by `ebbtide demo`. The file fetches nothing and runs nothing; it prints, and it follows the reader's setting
+of light or dark. Assembly only: values come from `report_data`, drawings from `report_charts` and its neighbours.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ GLOSSARY = (
     ("headroom", "committed capacity that was paid and not used"),
     ("taken back", "an instance that the provider reclaimed, or that failed; counted once, with or without notice"),
     ("notice", "the provider's word that an instance goes away at a stated time"),
-    ("drain", "what a node does between a notice and its end: verified when seen empty, overrun when time ran out first"),
+    (
+        "drain",
+        "what a node does between a notice and its end: verified when seen empty, overrun when time ran out first",
+    ),
     ("wave", "instances of one hall taken back within three minutes of each other"),
     ("domain", "the hosts behind one or more pools; bounds are counted over domains"),
     ("group", "pools that are taken back together: an aggregate, a hall, a power domain"),
@@ -72,7 +75,13 @@ def report(data: ReportData) -> str:
         tag("p", "Ebbtide", kind="brand"),
         tag("h1", f"{summary.region.capitalize()}: a {day} day under Ebbtide"),
         tag("p", f"{data.title[:1].upper()}{data.title[1:]}. {data.source}", kind="source"),
-        tag("p", f"Region {summary.region}, commit ", tag("code", data.commit[:12]), f", {_length(summary.period)} in local time ({data.zone}).", kind="source"),
+        tag(
+            "p",
+            f"Region {summary.region}, commit ",
+            tag("code", data.commit[:12]),
+            f", {_length(summary.period)} in local time ({data.zone}).",
+            kind="source",
+        ),
         tag("nav", *(link(place, name) for place, name in PLACES)),
     )
     body = join(

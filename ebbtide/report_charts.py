@@ -26,6 +26,7 @@ from ebbtide.report_svg import (
     nothing,
     path,
     rect,
+    row_of_keys,
     stairs,
     svg,
     text,
@@ -59,18 +60,6 @@ def frame_of(width: float, top: float, height: float, *, right: float = 172) -> 
     return Frame(left, top, width - left - (10 if width < NARROW else right), height)
 
 
-def keys(x: float, y: float, names: Sequence[tuple[str, str]], *, ends: float = 1e9) -> tuple[str, float]:
-    """Names with a swatch each, in rows that end before `ends`, for pictures without room at their side; and the y below."""
-    parts, at = [], x
-    for kind, name in names:
-        wide = 16 + len(name) * GLYPH + 14
-        if at > x and at + wide - 14 > ends:
-            at, y = x, y + 18
-        parts += [rect(at, y - 9, 11, 10, kind), text(at + 16, y, name, "label")]
-        at += wide
-    return "".join(parts), y + 18
-
-
 def capacity(moments: Sequence[Moment], span: Span, *, width: float, name: str) -> str:
     """Instances held (floor, fallback and reclaimable, stacked) and below them the units wanted and running."""
     title = "Capacity held over the day"
@@ -81,7 +70,7 @@ def capacity(moments: Sequence[Moment], span: Span, *, width: float, name: str) 
     head = ""
     if small:
         named = (("reclaimable", "reclaimable"), ("fallback", "fallback"), ("floor", "floor"))
-        head, below = keys(upper.left, 40, named, ends=width)
+        head, below = row_of_keys(upper.left, 40, named, ends=width)
         upper = frame_of(width, below + 2, 150)
     lower = frame_of(width, upper.bottom + 62, 90 if small else 120)
     x = Scale(span.from_ms, span.to_ms, upper.left, upper.right)
@@ -132,7 +121,7 @@ def _stack_names(moments: Sequence[Moment], y: Scale, frame: Frame) -> list[str]
 def _units(moments: Sequence[Moment], span: Span, x: Scale, frame: Frame, *, small: bool) -> list[str]:
     wanted = [m.wanted_units for m in moments]
     running = [m.running_units for m in moments]
-    ticks = nice_ticks(min(min(wanted), min(running)), max(max(wanted), max(running)), most=4)
+    ticks = nice_ticks(min(*wanted, *running), max(*wanted, *running), most=4)
     y = Scale(ticks[0], ticks[-1], frame.bottom, frame.top)
     upper = stairs([(x(m.at), y(m.wanted_units)) for m in moments])
     under = stairs([(x(m.at), y(m.running_units)) for m in moments])
@@ -146,7 +135,10 @@ def _units(moments: Sequence[Moment], span: Span, x: Scale, frame: Frame, *, sma
         path(under, "line-ours"),
     ]
     if small:
-        return [*parts, keys(frame.left, frame.top - 8, (("dark", "wanted"), ("ours", "running"), ("gap", "missing")))[0]]
+        return [
+            *parts,
+            row_of_keys(frame.left, frame.top - 8, (("dark", "wanted"), ("ours", "running"), ("gap", "missing")))[0],
+        ]
     places = apart([y(wanted[-1]), y(running[-1])], gap=16, lo=frame.top, hi=frame.bottom)
     parts.append(text(frame.right + 8, places[0] + 4, f"wanted {figure(wanted[-1])}", "label name-dark"))
     parts.append(text(frame.right + 8, places[1] + 4, f"running {figure(running[-1])}", "label name-ours"))
@@ -165,10 +157,14 @@ def taken_back(bins: Sequence[Bin], waves: Sequence[FoundWave], span: Span, *, w
     if not total:
         return nothing(width=width, name=name, title=title, sentence="The provider took no instance back on this day.")
     small = width < NARROW
+    bins = _doubled(bins) if small else bins
     minutes = (bins[1].at - bins[0].at) // 60_000 if len(bins) > 1 else (span.to_ms - span.from_ms) // 60_000
     counts = {kind: sum(getattr(one, field) for one in bins) for field, kind in _FATES}
-    head, below = keys(
-        0, 34, [(kind, f"{words} {figure(counts[kind])}") for (_, kind), words in zip(_FATES, _WORDS, strict=True)], ends=width
+    head, below = row_of_keys(
+        0,
+        34,
+        [(kind, f"{words} {figure(counts[kind])}") for (_, kind), words in zip(_FATES, _WORDS, strict=True)],
+        ends=width,
     )
     frame = frame_of(width, below + 16, 110 if small else 130)
     x = Scale(span.from_ms, span.to_ms, frame.left, frame.right)
@@ -177,7 +173,7 @@ def taken_back(bins: Sequence[Bin], waves: Sequence[FoundWave], span: Span, *, w
     wide = max(1.5, x(bins[0].at + minutes * 60_000) - x(bins[0].at) - 0.8)
     body = [text(0, 12, f"Instances taken back, per {minutes} minutes", "head"), head, value_axis(frame, y, ticks)]
     body.append(time_axis(frame, x, span.ticks(width), label=span.clock))
-    body += _wave_names(waves, x, frame, span, most=2 if small else 5)
+    body += _wave_names(waves, x, frame, span, most=2 if small else 5, ends=width)
     for one in bins:
         before = 0
         for field, kind in _FATES:
@@ -190,11 +186,17 @@ def taken_back(bins: Sequence[Bin], waves: Sequence[FoundWave], span: Span, *, w
     return svg(width=width, height=frame.bottom + 36, name=name, title=title, desc=desc, body=body)
 
 
+def _doubled(bins: Sequence[Bin]) -> list[Bin]:
+    """Two intervals in one, where there is half the room."""
+    pairs = zip(bins[::2], [*bins[1::2], Bin(0, 0, 0, 0)], strict=False)
+    return [Bin(a.at, a.returned + b.returned, a.ended + b.ended, a.unnoticed + b.unnoticed) for a, b in pairs]
+
+
 _FATES = (("returned", "returned"), ("ended", "ended"), ("unnoticed", "unnoticed"))
 _WORDS = ("drained and given back early", "taken when the notice ended", "lost without notice")
 
 
-def _wave_names(waves: Sequence[FoundWave], x: Scale, frame: Frame, span: Span, *, most: int) -> list[str]:
+def _wave_names(waves: Sequence[FoundWave], x: Scale, frame: Frame, span: Span, *, most: int, ends: float) -> list[str]:
     """The largest waves, one for each hall and hour, named above the bars."""
     named: list[FoundWave] = []
     for wave in waves:
@@ -204,7 +206,7 @@ def _wave_names(waves: Sequence[FoundWave], x: Scale, frame: Frame, span: Span, 
     named.sort(key=lambda wave: wave.begins)
     words = [f"{short_place(wave.hall)} {clock(wave.begins, span.zone)}: {wave.instances}" for wave in named]
     half = max((len(word) for word in words), default=0) * GLYPH / 2
-    places = apart([x(w.begins) for w in named], gap=2 * half + 10, lo=half, hi=max(half, frame.right + 160 - half))
+    places = apart([x(w.begins) for w in named], gap=2 * half + 10, lo=half, hi=max(half, ends - half))
     parts = []
     for wave, word, place in zip(named, words, places, strict=True):
         parts.append(line(x(wave.begins), frame.top - 4, x(wave.begins), frame.bottom, "grid"))
@@ -213,9 +215,7 @@ def _wave_names(waves: Sequence[FoundWave], x: Scale, frame: Frame, span: Span, 
     return parts
 
 
-def concentration(
-    ours: Sequence[Moment], peer: Sequence[Moment], span: Span, *, width: float, name: str
-) -> str:
+def concentration(ours: Sequence[Moment], peer: Sequence[Moment], span: Span, *, width: float, name: str) -> str:
     """The fullest domain and group of any workload over its bound, ours and price-first, on a logarithmic axis."""
     title = "Concentration against its bounds"
     if len(ours) < 2:
@@ -223,7 +223,7 @@ def concentration(
     small = width < NARROW
     lines = _series(ours, peer)
     kinds = [(kind.replace("line", "swatch"), words) for kind, words, _ in lines]
-    head, below = keys(0, 34, kinds, ends=width) if small else ("", 24)
+    head, below = row_of_keys(0, 34, kinds, ends=width) if small else ("", 24)
     frame = frame_of(width, below + 4, 180 if small else 210)
     worst = max(value for _, _, points in lines for _, value in points)
     ticks = [0.5, 1.0, 2.0]
@@ -231,7 +231,7 @@ def concentration(
         ticks.append(ticks[-1] * 2)
     x = Scale(span.from_ms, span.to_ms, frame.left, frame.right)
     y = LogScale(ticks[0], ticks[-1], frame.bottom, frame.top)
-    names = ["≤ ½×", "1×", *(f"{figure(tick)}×" for tick in ticks[2:])]
+    names = ["\u2264 \u00bd\u00d7", "1\u00d7", *(f"{figure(tick)}\u00d7" for tick in ticks[2:])]
     body = [text(0, 12, "Fullest place of any workload, as a multiple of its bound (logarithmic)", "head"), head]
     if small:
         body[0] = text(0, 12, "Fullest place over its bound (log scale)", "head")

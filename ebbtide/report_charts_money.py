@@ -8,10 +8,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ebbtide.report_charts import keys
 from ebbtide.report_reading import DrainTime
-from ebbtide.report_svg import GLYPH, NARROW, Scale, figure, line, nice_ticks, nothing, rect, svg, text
+from ebbtide.report_svg import (
+    GLYPH,
+    NARROW,
+    Scale,
+    figure,
+    line,
+    nice_ticks,
+    nothing,
+    rect,
+    row_of_keys,
+    svg,
+    text,
+)
 from ledger.money import TICKS, rounded
+from simulation.summary import quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +91,24 @@ class WasteBar:
     ticks: int
 
 
+CAUSE_WORDS = {
+    "accounting": "free slots",
+    "drained": "since the last save, after a drain in time",
+    "budget_exceeded": "since the last save, after an overrun",
+    "notice": "on notice",
+    "restored": "loading saved state",
+    "claim_grew": "new demand",
+    "claim_shrank": "less demand",
+    "rebalance": "moved by Ebbtide",
+}
+"""Causes of waste whose ledger names do not explain themselves beside a kind of waste."""
+
+
+def why(cause: str) -> str:
+    """A cause in words."""
+    return CAUSE_WORDS.get(cause, cause.replace("_", " "))
+
+
 def wasted(bars: Sequence[WasteBar], paid: int, currency: str, *, width: float, name: str) -> str:
     """Payments without lasting work, one bar for each kind and cause, with their share of all payments."""
     title = "Payments that bought no lasting work"
@@ -86,9 +116,9 @@ def wasted(bars: Sequence[WasteBar], paid: int, currency: str, *, width: float, 
         return nothing(width=width, name=name, title=title, sentence="Every payment of this day bought lasting work.")
     small = width < NARROW
     row = 36.0 if small else 22.0
-    names = [f"{bar.kind}: {bar.cause.replace('_', ' ')}" for bar in bars]
+    names = [f"{bar.kind}: {why(bar.cause)}" for bar in bars]
     left = 4.0 if small else 14 + max(len(one) for one in names) * GLYPH
-    labels = [f"{amount(bar.ticks)}  ({bar.ticks / paid:.1%})" for bar in bars]
+    labels = [f"{amount(bar.ticks)}  ({bar.ticks * 100 / paid:.1f}\u202f%)" for bar in bars]
     x = Scale(0, max(bar.ticks for bar in bars), left, width - max(len(one) for one in labels) * 7 - 8)
     body = [text(0, 12, f"Payments without lasting work, in {currency} (share of all payments)", "head")]
     if small:
@@ -121,7 +151,7 @@ def drain_durations(
     left = 4.0 if small else 96.0
     x = Scale(0, limit_s, left, width - (12 if small else 190))
     bottom = 44 + row * len(shown)
-    head, _ = keys(0, 34, (("ours", "verified"), ("alarm", "overrun")))
+    head, _ = row_of_keys(0, 34, (("ours", "verified"), ("alarm", "overrun")))
     body = [text(0, 12, "Seconds from notice to empty, by tier (each row to its own height)", "head"), head]
     if small:
         body[0] = text(0, 12, "Seconds from notice to empty, by tier", "head")
@@ -134,13 +164,11 @@ def drain_durations(
     body.append(line(x(limit_s), 40, x(limit_s), bottom, "bound"))
     body.append(text(x(limit_s) - 5, 34, "notice ends", "tick", anchor="end"))
     body.append(text(x(limit_s), bottom + 30, "seconds", "tick", anchor="end"))
-    desc = ". ".join(f"{tier}: {_quantiles(_seconds(tier, times))}" for tier in shown) + "."
+    desc = ". ".join(f"{tier}: {_quantiles(_millis(tier, times))}" for tier in shown) + "."
     return svg(width=width, height=bottom + 36, name=name, title=title, desc=desc, body=body)
 
 
-def _durations(
-    tier: str, times: Sequence[DrainTime], x: Scale, top: float, row: float, *, small: bool
-) -> list[str]:
+def _durations(tier: str, times: Sequence[DrainTime], x: Scale, top: float, row: float, *, small: bool) -> list[str]:
     counts: dict[tuple[int, bool], int] = {}
     for one in times:
         if one.tier == tier and one.outcome != "withdrawn":
@@ -154,21 +182,21 @@ def _durations(
         wide = x(second + COLUMN_S) - x(second) - 0.6
         says = f"{count} drains took {second} to {second + COLUMN_S} s"
         parts.append(rect(x(second), base - height(count), wide, height(count), kind, says=says))
-    seconds = _seconds(tier, times)
-    for share in (0.5, 0.99):
-        at = x(seconds[min(len(seconds) - 1, int(len(seconds) * share))])
+    times_ms = _millis(tier, times)
+    for permille in (500, 990):
+        at = x(quantile(times_ms, permille) / 1000)
         parts.append(line(at, base + 1, at, base - 7, "mark"))
     if small:
-        parts += [text(4, top + 12, f"{tier}: {_quantiles(seconds)}", "label")]
+        parts += [text(4, top + 12, f"{tier}: {_quantiles(times_ms)}", "label")]
     else:
-        parts += [text(0, base - 2, tier, "label"), text(x(x.hi) + 10, base - 2, _quantiles(seconds), "tick")]
+        parts += [text(0, base - 2, tier, "label"), text(x(x.hi) + 10, base - 2, _quantiles(times_ms), "tick")]
     return parts
 
 
-def _seconds(tier: str, times: Sequence[DrainTime]) -> list[float]:
-    return sorted(one.duration_ms / 1000 for one in times if one.tier == tier and one.outcome != "withdrawn")
+def _millis(tier: str, times: Sequence[DrainTime]) -> list[int]:
+    return sorted(one.duration_ms for one in times if one.tier == tier and one.outcome != "withdrawn")
 
 
-def _quantiles(seconds: Sequence[float]) -> str:
-    half, most = (seconds[min(len(seconds) - 1, int(len(seconds) * share))] for share in (0.5, 0.99))
-    return f"{len(seconds)} drains, p50 {half:.0f} s, p99 {most:.0f} s"
+def _quantiles(times: Sequence[int]) -> str:
+    half, most = (quantile(times, permille) / 1000 for permille in (500, 990))
+    return f"{len(times)} drains, p50 {half:.0f} s, p99 {most:.0f} s"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ebbtide.report_charts import Span, keys, short_place
+from ebbtide.report_charts import Span, short_place
 from ebbtide.report_reading import Closed, HallShare, Probe
 from ebbtide.report_svg import (
     GLYPH,
@@ -22,10 +22,11 @@ from ebbtide.report_svg import (
     nice_ticks,
     nothing,
     rect,
+    row_of_keys,
+    share_text,
     svg,
     text,
     time_axis,
-    value_axis,
 )
 
 STEP = 0.05
@@ -39,7 +40,7 @@ def halls_fallen(ours: Sequence[HallShare], peer: Sequence[HallShare], *, width:
         return nothing(width=width, name=name, title=title, sentence="No wave took an instance on this day.")
     small = width < NARROW
     left = 12 + max(len(short_place(one.hall)) for one in ours) * GLYPH
-    head, below = keys(0, 34, (("ours", "Ebbtide"), ("peer", "price-first")), ends=width)
+    head, below = row_of_keys(0, 34, (("ours", "Ebbtide"), ("peer", "price-first")), ends=width)
     row, wide = 38.0, width - left - (112 if small else 150)
     x = Scale(0, 1, left, left + wide)
     body = [text(0, 12, "Share of a hall's lent instances taken by the largest wave", "head"), head]
@@ -52,7 +53,7 @@ def halls_fallen(ours: Sequence[HallShare], peer: Sequence[HallShare], *, width:
         for offset, kind, one in ((3, "ours", mine), (17, "peer", others.get(mine.hall, HallShare(mine.hall, 0, 0)))):
             body.append(rect(left, top + offset, wide, 12, "track"))
             body.append(rect(left, top + offset, x(one.share) - left, 12, kind))
-            words = f"{one.share:.0%} of {figure(one.stood)}"
+            words = f"{share_text(one.share)} of {figure(one.stood)}"
             body.append(text(left + wide + 6, top + offset + 10, words, "label"))
     desc = "; ".join(
         f"{short_place(o.hall)}: Ebbtide {o.fallen} of {o.stood}, price-first "
@@ -89,12 +90,17 @@ def workloads_fallen(
         for column, count in columns.items():
             x0, tall = x(column * STEP), reach(count)
             says = f"{count} workloads lost {column * 5} to {column * 5 + 5} %"
-            body.append(rect(x0 + 1, middle - tall if up else middle, x((column + 1) * STEP) - x0 - 2, tall, kind, says=says))
+            body.append(
+                rect(x0 + 1, middle - tall if up else middle, x((column + 1) * STEP) - x0 - 2, tall, kind, says=says)
+            )
     body.append(line(frame.left, middle, frame.right, middle, "axis"))
-    percents = range(0, min(20, furthest + 1) * 5 + 1, 20 if small else 10)
+    percents = range(0, min(20, furthest + 1) * 5 + 1, 20 if small and furthest > 6 else 10)
     body += [text(x(p / 100), frame.bottom + 15, f"{p} %", "tick", anchor="middle") for p in percents]
     body.append(text(frame.right, frame.bottom + 30, "of the workload's lent units", "tick", anchor="end"))
-    for (label, worst), y in ((_worst("Ebbtide", ours), frame.top + 4), (_worst("price-first", peer), frame.bottom - 12)):
+    for (label, worst), y in (
+        (_worst("Ebbtide", ours), frame.top + 4),
+        (_worst("price-first", peer), frame.bottom - (26 if small else 12)),
+    ):
         where = (frame.right, "end") if small else (frame.right + 10, "start")
         body.append(text(where[0], y + 4, label, "label", anchor=where[1]))
         body.append(text(where[0], y + 19, worst, "tick", anchor=where[1]))
@@ -108,7 +114,7 @@ def _columns(shares: Sequence[tuple[str, float]]) -> Counter[int]:
 
 def _worst(label: str, shares: Sequence[tuple[str, float]]) -> tuple[str, str]:
     hit = [share for _, share in shares if share > 0]
-    return label, f"{len(hit)} hit, worst {max(hit):.0%}" if hit else "none hit"
+    return label, f"{len(hit)} hit, worst {share_text(max(hit))}" if hit else "none hit"
 
 
 CAUSES: Mapping[str, tuple[str, str]] = {
@@ -124,14 +130,16 @@ CAUSES: Mapping[str, tuple[str, str]] = {
 def exclusions(closed: Sequence[Closed], probes: Sequence[Probe], span: Span, *, width: float, name: str) -> str:
     """Each pool that took no placement for a time: a bar by cause, and the probes that tried it again."""
     title = "Pools excluded from placement"
-    pools = sorted({one.pool for one in (*closed, *probes)})
+    pools = sorted({one.pool for one in closed} | {one.pool for one in probes})
     if not pools:
         sentence = "No pool was excluded from placement on this day."
         return nothing(width=width, name=name, title=title, sentence=sentence)
     small = width < NARROW
     seen = sorted({one.cause for one in closed}, key=lambda c: (list(CAUSES).index(c) if c in CAUSES else 99, c))
     swatches = [CAUSES.get(cause, ("peer", cause.replace("_", " "))) for cause in seen]
-    head, below = keys(0, 34, [*swatches, ("filled", "probe after success"), ("open", "first probe")], ends=width)
+    head, below = row_of_keys(
+        0, 34, [*swatches, ("filled", "probe after success"), ("open", "first probe")], ends=width
+    )
     # a telephone has no room for names beside the bars: they stand above them
     row = 25.0 if small else 15.0
     left = 4.0 if small else 10 + max(len(short_place(pool)) for pool in pools) * GLYPH * 0.92
@@ -150,7 +158,8 @@ def exclusions(closed: Sequence[Closed], probes: Sequence[Probe], span: Span, *,
             kind, words = ("filled", "probed again") if probe.succeeded else ("open", "probed")
             body.append(dot(x(probe.at), top + 5.5, 2.6, kind, says=f"{pool} {words} {clock(probe.at, span.zone)}"))
     hours = sum(one.ends - one.begins for one in closed) / 3_600_000
-    desc = f"{len(pools)} pools were excluded {len(closed)} times, {hours:.0f} pool-hours in all, and probed {len(probes)} times."
+    desc = (
+        f"{len(pools)} pools were excluded {len(closed)} times, {hours:.0f} pool-hours in all, and "
+        f"probed {len(probes)} times."
+    )
     return svg(width=width, height=frame.bottom + 36, name=name, title=title, desc=desc, body=body)
-
-

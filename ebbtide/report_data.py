@@ -138,9 +138,7 @@ def _largest(data: ReportData, taken: Sequence[Taking], wave: FoundWave) -> Wave
 
 def behind(events: Sequence[Event], start: int, end: int) -> dict[str, Behind]:
     """For each term of the net saving, the events of the period that it sums, by time."""
-    paid_as = {
-        event.instance: str(event.data["paid"]) for event in events if event.type is EventType.INSTANCE_STARTED
-    }
+    paid_as = {event.instance: str(event.data["paid"]) for event in events if event.type is EventType.INSTANCE_STARTED}
     ids: dict[str, list[str]] = {term: [] for term in TERMS}
     money = {kind for types, _, _, _ in TERMS.values() for kind in types}
     for event in sorted((e for e in events if e.type in money), key=lambda e: (e.occurred_at, e.id)):
@@ -155,7 +153,7 @@ def behind(events: Sequence[Event], start: int, end: int) -> dict[str, Behind]:
 
 
 def _counts(event: Event, start: int, end: int) -> bool:
-    """Whether money of the period follows from this event: usage that overlaps it, anything else that happened in it."""
+    """Whether money of the period follows from this event: usage that overlaps it, else what happened in it."""
     if event.type is EventType.USAGE:
         return int(event.data["from_ms"]) < end and int(event.data["to_ms"]) > start
     return start <= event.occurred_at < end

@@ -50,7 +50,7 @@ def section(ident: str, title: str, lead: str, *parts: str) -> Markup:
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, columns: str, foot: int = 0) -> Markup:
-    """A table; `columns` says for each column whether it is words (`l`) or numbers (`r`), `foot` counts last rows in bold."""
+    """A table; `columns` holds `l` for words and `r` for numbers, `foot` counts the last rows that are sums."""
     body = [list(row) for row in rows]
     kinds = ["num" if column == "r" else "" for column in columns]
     top = tag("tr", *(Markup(f'<th scope="col" class="{k}">{words(c)}</th>') for k, c in zip(kinds, head, strict=True)))

@@ -62,9 +62,7 @@ def paid_ids(events: Iterable[Event]) -> tuple[str, ...]:
     """The events whose costs `dearest` needs: lost work, and slots that drained or restarted."""
     dead = (Use.DRAINING.value, Use.RESTARTING.value)
     return tuple(
-        e.id
-        for e in events
-        if e.type is EventType.WORK_LOST or (e.type is EventType.USAGE and e.data["use"] in dead)
+        e.id for e in events if e.type is EventType.WORK_LOST or (e.type is EventType.USAGE and e.data["use"] in dead)
     )
 
 
@@ -153,7 +151,9 @@ def _what(event: Event) -> str:
         return f"a unit goes on on {event.instance}" + (f" after {span(duration)} of loading" if duration else "")
     if event.type is EventType.USAGE:
         length = span(int(event.data["to_ms"]) - int(event.data["from_ms"]))
-        return f"{event.data['units']} of {event.data['of_units']} slots of {event.instance} {event.data['use']}, {length}"
+        return (
+            f"{event.data['units']} of {event.data['of_units']} slots of {event.instance} {event.data['use']}, {length}"
+        )
     return sentence(event)
 
 

@@ -48,25 +48,34 @@ def money(data: ReportData, found: Findings) -> Markup:
     bars.append(Bar("net saving", total.net, total=True))
     waste = [WasteBar(kind, cause, ticks) for kind, cause, ticks in found.wasted[:MOST_CAUSES]]
     lead = (
-        f"Every useful hour counts at the guaranteed rate; every payment, the checkpoints' storage and Ebbtide's own cost are "
-        f"taken off. What is left, {amount(total.net, currency)}, is {percent(total.share_ppm)} of the guaranteed value of "
+        "Every useful hour counts at the guaranteed rate; every payment, the checkpoints' storage and "
+        "Ebbtide's own cost are "
+        f"taken off. What is left, {amount(total.net, currency)}, is {percent(total.share_ppm)} of the "
+        "guaranteed value of "
         "interruptible useful hours. Amounts link to the events behind them."
     )
     return section(
         "money",
         "Net saving",
         lead,
-        picture("waterfall-picture", partial(waterfall, bars, currency), "Each step starts where the one before ended."),
+        picture(
+            "waterfall-picture", partial(waterfall, bars, currency), "Each step starts where the one before ended."
+        ),
         _terms(data, found),
         _invoice(data),
         tag("h3", "By tier"),
         _tiers(data),
         tag("h3", "Wasted work"),
-        tag("p", "These payments are part of those above, cut by what they bought no lasting work with. They are not subtracted again."),
+        tag(
+            "p",
+            "These payments are part of those above, cut by what they bought no lasting work with. They "
+            "are not subtracted again.",
+        ),
         picture(
             "waste-picture",
             partial(wasted, waste, total.paid, currency),
-            f"The {len(waste)} dearest kinds and causes. Idle slots (lighter) wait for work or for a whole instance to be given back.",
+            f"The {len(waste)} dearest kinds and causes. Idle slots (lighter) wait for work or for a whole "
+            "instance to be given back.",
         ),
         _states(data, found),
         _behind(data, found),
@@ -89,15 +98,24 @@ def _terms(data: ReportData, found: Findings) -> Markup:
 def _invoice(data: ReportData) -> Markup:
     one, currency = data.ours.reconciliation, data.ours.summary.money.currency
     invoice, terms = amount(one.invoice_ticks, currency, places=6), amount(one.terms_ticks, currency, places=6)
-    said = f"The provider's invoice, reckoned from starts and ends of instances alone, is {invoice}; the payments above sum to {terms}. "
+    said = (
+        f"The provider's invoice, reckoned from starts and ends of instances alone, is {invoice}; the "
+        f"payments above sum to {terms}. "
+    )
     if one.consistent:
-        return tag("p", said, "They agree to the last digit: every paid second is accounted for exactly once.", kind="proof")
+        return tag(
+            "p", said, "They agree to the last digit: every paid second is accounted for exactly once.", kind="proof"
+        )
     names = ", ".join(d.instance for d in one.disagreements[:5])
     count = len(one.disagreements) + len(one.unpriced_losses)
     return tag(
         "p",
         said,
-        tag("strong", f"They do not agree: {figure(count)} entries differ, terms less invoice is {amount(one.difference, currency, places=6)}."),
+        tag(
+            "strong",
+            f"They do not agree: {figure(count)} entries differ, terms less invoice is "
+            f"{amount(one.difference, currency, places=6)}.",
+        ),
         f" First instances: {names}." if names else "",
         kind="proof",
     )
@@ -108,7 +126,17 @@ def _tiers(data: ReportData) -> Markup:
     order = [tier for tier in (*TIERS, *(t for t in mine if t not in TIERS)) if tier in mine]
     rows = [_tier(tier or "shared", mine[tier], theirs.get(tier)) for tier in order]
     rows.append(_tier("all", data.ours.summary.money.total, data.peer.summary.money.total))
-    head = ("tier", "value", "paid", "storage, footprint", "net", "net share", "price-first", "wasted time", "price-first")
+    head = (
+        "tier",
+        "value",
+        "paid",
+        "storage, footprint",
+        "net",
+        "net share",
+        "price-first",
+        "wasted time",
+        "price-first",
+    )
     return table(f"Net saving by tier, {data.ours.summary.money.currency}", head, rows, columns="lrrrrrrrr", foot=1)
 
 
@@ -131,8 +159,18 @@ def _states(data: ReportData, found: Findings) -> Markup:
     rows: list[tuple[str, ...]] = []
     for term, words, ns in STATES:
         mine = link(f"behind-{term}", amount(getattr(ours, term)))
-        rows.append((words, f"{hours(getattr(ours, ns)):,f}".replace(",", "\u202f"), mine, amount(getattr(peer, term)), figure(found.behind[term].count)))
-    rows.append(("all payments", f"{hours(ours.paid_ns):,f}".replace(",", "\u202f"), amount(ours.paid), amount(peer.paid), ""))
+        rows.append(
+            (
+                words,
+                f"{hours(getattr(ours, ns)):,f}".replace(",", "\u202f"),
+                mine,
+                amount(getattr(peer, term)),
+                figure(found.behind[term].count),
+            )
+        )
+    rows.append(
+        ("all payments", f"{hours(ours.paid_ns):,f}".replace(",", "\u202f"), amount(ours.paid), amount(peer.paid), "")
+    )
     head = ("state", "instance-hours", f"Ebbtide, {data.ours.summary.money.currency}", "price-first", "events")
     return table("Payments without lasting work", head, rows, columns="lrrrr", foot=1)
 
@@ -140,13 +178,17 @@ def _states(data: ReportData, found: Findings) -> Markup:
 def _behind(data: ReportData, found: Findings) -> Markup:
     names = {term: words for term, words, _ in (*STEPS, *STATES)}
     parts = [_behind_one(names[term], found.behind[term], data.options) for term in names]
-    return join([tag("h3", "The events behind each number"), *parts])
+    return join([tag("h3", "The events behind each number"), tag("div", *parts, kind="columns")])
 
 
 def _behind_one(words: str, one: Behind, options: str) -> Markup:
     items = tag("ol", *(tag("li", tag("code", name)) for name in one.ids), kind="ids")
-    more = f"The first {len(one.ids)} of {figure(one.count)}. All of them: " if one.count > len(one.ids) else "The same on the screen: "
-    every = tag("p", more, command(_line("savings", "--open", one.term, options=options)))
+    more = (
+        f"The first {len(one.ids)} of {figure(one.count)}. All of them: "
+        if one.count > len(one.ids)
+        else "The same on the screen: "
+    )
+    every = tag("p", more, command(_line("savings", "--behind", one.term, options=options)))
     return details(f"{words}: {figure(one.count)} events", items, every, ident=f"behind-{one.term}")
 
 
@@ -157,7 +199,8 @@ def _line(*arguments: str, options: str) -> str:
 def losses(data: ReportData, found: Findings) -> Markup:
     """Section 7: the ten dearest losses, and how each came about."""
     lead = (
-        "What one loss cost: work that is done again, slots that drained, and boots and loading of what took its place. "
+        "What one loss cost: work that is done again, slots that drained, and boots and loading of what "
+        "took its place. "
         "Each opens to its chain, from the notice to the money, and to the command that tells it from the ledger."
     )
     if not found.losses:
@@ -195,6 +238,12 @@ def _chain(number: int, one: Loss, data: ReportData) -> Markup:
         f"{number}. {one.taking.instance} of {one.taking.workload}: {amount(one.ticks, currency, places=4)}, "
         f"{span(one.redone_unit_ms)} of unit work done again"
     )
-    told = table(f"Chain of loss {number}", ("time", "step", "what happened, and its event", currency), rows, columns="lllr", foot=0)
+    told = table(
+        f"Chain of loss {number}",
+        ("time", "step", "what happened, and its event", currency),
+        rows,
+        columns="lllr",
+        foot=0,
+    )
     follow = tag("p", "Follow it: ", command(_line("explain", "action", one.taking.event_id, options=data.options)))
     return details(summary, told, follow, ident=f"loss-{number}")

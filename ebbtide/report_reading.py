@@ -186,9 +186,7 @@ def closures(events: Iterable[Event], from_ms: int, to_ms: int) -> tuple[tuple[C
     return tuple(sorted(closed, key=lambda c: (c.begins, c.pool))), tuple(probes)
 
 
-def drain_times(
-    events: Sequence[Event], tier_of: Mapping[str, str], from_ms: int, to_ms: int
-) -> tuple[DrainTime, ...]:
+def drain_times(events: Sequence[Event], tier_of: Mapping[str, str], from_ms: int, to_ms: int) -> tuple[DrainTime, ...]:
     """Drains that answered a notice (not our own returns) and ended in the day."""
     notices = {event.id for event in events if event.type is EventType.NOTICE_RECEIVED}
     begun = {e.id: e for e in events if e.type is EventType.DRAIN_STARTED and e.caused_by in notices}
@@ -238,10 +236,8 @@ def hall_shares(
     return tuple(HallShare(hall, fallen[hall], count) for hall, count in stood.items())
 
 
-def workload_shares(
-    events: Sequence[Event], found: Sequence[Taking], wave: FoundWave
-) -> tuple[tuple[str, float], ...]:
-    """`(workload, share of its lent units that fell in the wave)` of workloads large enough to be spread, worst first."""
+def workload_shares(events: Sequence[Event], found: Sequence[Taking], wave: FoundWave) -> tuple[tuple[str, float], ...]:
+    """`(workload, share of its lent units that fell in the wave)` for those large enough to be spread, worst first."""
     up = _standing(events, wave.begins - 1)
     fell = {t.instance for t in found if wave.begins <= t.at <= wave.ends}
     units: dict[str, list[int]] = defaultdict(lambda: [0, 0])

@@ -5,7 +5,6 @@ Pure; called by `ebbtide.report`. Each section is a sentence that says what happ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from ebbtide import report_charts, report_charts_spread
@@ -15,9 +14,9 @@ from ebbtide.report_data import Findings, ReportData
 from ebbtide.report_html import Markup, details, join, picture, section, table, tag
 from ebbtide.report_losses import FATES
 from ebbtide.report_reading import Fate
-from ebbtide.report_svg import HOUR_MS, clock, figure
+from ebbtide.report_svg import HOUR_MS, clock, figure, share_text
 from ledger.reports import percent
-from simulation.summary import DaySummary, Drains
+from simulation.summary import DaySummary, Drains, quantile
 
 STRICT = 2
 """Tiers 1 and 2 are strict: what counts for them is the minutes below their minimum."""
@@ -35,7 +34,9 @@ def span_of(data: ReportData) -> Span:
 def headline(data: ReportData, found: Findings) -> Markup:
     """What happened, in three sentences, and the key figures beside price-first's."""
     ours, peer = data.ours.summary, data.peer.summary
-    said = [f"The provider took back {figure(ours.losses.total)} instances, {figure(ours.losses.unnoticed)} without notice."]
+    said = [
+        f"The provider took back {figure(ours.losses.total)} instances, {figure(ours.losses.unnoticed)} without notice."
+    ]
     if found.largest is not None:
         wave = found.largest.wave
         said.append(
@@ -44,12 +45,17 @@ def headline(data: ReportData, found: Findings) -> Markup:
         )
     kept = "Every floor stood" if ours.floors.kept == ours.floors.contracts else "Not every floor stood"
     said.append(
-        f"{kept}, {figure(ours.on_notice.verified)} of {figure(ours.on_notice.total)} drains on notice were seen empty in "
+        f"{kept}, {figure(ours.on_notice.verified)} of {figure(ours.on_notice.total)} drains on notice were "
+        "seen empty in "
         f"time, and {amount(ours.money.total.net, ours.money.currency, places=0)} were saved after every cost."
     )
     cards = [
         tag(
-            "li", tag("span", name, kind="name"), tag("b", mine), tag("span", f"price-first {theirs}", kind="than"), tag("span", note, kind="what")
+            "li",
+            tag("span", name, kind="name"),
+            tag("b", mine),
+            tag("span", f"price-first {theirs}", kind="than"),
+            tag("span", note, kind="what"),
         )
         for name, mine, theirs, note in _figures(ours, peer)
     ]
@@ -64,20 +70,40 @@ def _figures(ours: DaySummary, peer: DaySummary) -> list[tuple[str, str, str, st
         return name, str(call(ours)), str(call(peer)), note
 
     return [
-        both("Net saving", lambda s: percent(s.money.total.share_ppm), "of the guaranteed value of interruptible useful hours"),
-        both("Saved", lambda s: amount(s.money.total.net, s.money.currency, places=0), "value less every payment and charge"),
-        both("Wasted work", lambda s: percent(s.money.total.wasted_ppm, places=2), "of paid time: redone, restarting, draining"),
-        both("Requests over a bound", lambda s: figure(s.concentration.broken), f"of {figure(ours.concentration.requests)} requests of ours"),
+        both(
+            "Net saving",
+            lambda s: percent(s.money.total.share_ppm),
+            "of the guaranteed value of interruptible useful hours",
+        ),
+        both(
+            "Saved",
+            lambda s: amount(s.money.total.net, s.money.currency, places=0),
+            "value less every payment and charge",
+        ),
+        both(
+            "Wasted work",
+            lambda s: percent(s.money.total.wasted_ppm, places=2),
+            "of paid time: redone, restarting, draining",
+        ),
+        both(
+            "Requests over a bound",
+            lambda s: f"{figure(s.concentration.broken)} of {figure(s.concentration.requests)}",
+            "requests after which a workload stood beyond a bound",
+        ),
         both("Largest fall", _fall, "units that fell together in one place, over the workload's bound"),
         both("Taken back", lambda s: figure(s.losses.total), "instances that the provider reclaimed or that failed"),
-        both("Drains overrun", lambda s: f"{figure(s.on_notice.overrun + s.on_notice.unknown)} of {figure(s.on_notice.total)}", "not seen empty before the notice ended"),
+        both(
+            "Drains overrun",
+            lambda s: f"{figure(s.on_notice.overrun + s.on_notice.unknown)} of {figure(s.on_notice.total)}",
+            "not seen empty before the notice ended",
+        ),
         both("Strict-tier shortfall", _shortfall, "minutes below minimum, tiers 1 and 2, all workloads"),
     ]
 
 
 def _fall(one: DaySummary) -> str:
     fall = one.concentration.worst_place
-    return "none" if fall is None else f"{figure(round(fall.permille / 1000, 1))}\u00d7"
+    return "none" if fall is None else f"{fall.permille / 1000:.1f}\u00d7"
 
 
 def _shortfall(one: DaySummary) -> str:
@@ -93,23 +119,39 @@ def capacity(data: ReportData, found: Findings) -> Markup:
     """Section 2: what was held and wanted, and what was taken back when."""
     span = span_of(data)
     rows = [
-        (clock(m.at, data.zone), figure(m.reclaimable), figure(m.fallback), figure(m.floor), figure(m.wanted_units), figure(m.running_units))
+        (
+            clock(m.at, data.zone),
+            figure(m.reclaimable),
+            figure(m.fallback),
+            figure(m.floor),
+            figure(m.wanted_units),
+            figure(m.running_units),
+        )
         for m in found.moments
         if m.at % HOUR_MS == 0
     ]
     hourly = table(
-        "Capacity on the hour", ("time", "reclaimable", "fallback", "floor", "units wanted", "units running"), rows, columns="lrrrrr"
+        "Capacity on the hour",
+        ("time", "reclaimable", "fallback", "floor", "units wanted", "units running"),
+        rows,
+        columns="lrrrrr",
     )
     ends = [(FATES[fate], figure(sum(1 for t in found.takings if t.fate is fate))) for fate in Fate]
     ends.append(("all", figure(len(found.takings))))
     waves = [
-        (clock(w.begins, data.zone, seconds=True), short_place(w.hall), figure(w.instances), f"{(w.ends - w.begins) / 1000:.0f} s")
+        (
+            clock(w.begins, data.zone, seconds=True),
+            short_place(w.hall),
+            figure(w.instances),
+            f"{(w.ends - w.begins) / 1000:.0f} s",
+        )
         for w in found.waves[:10]
     ]
     return section(
         "capacity",
         "Capacity and losses",
-        "Reclaimable instances do the work; floor and fallback stand on capacity that nobody takes back. A dip of the lower "
+        "Reclaimable instances do the work; floor and fallback stand on capacity that nobody takes back. A "
+        "dip of the lower "
         "line is work that waited for a replacement.",
         picture(
             "capacity-picture",
@@ -135,9 +177,12 @@ def concentration(data: ReportData, found: Findings) -> Markup:
     """Section 3: the bounds over time, and what the largest wave did."""
     ours, peer = data.ours.summary.concentration, data.peer.summary.concentration
     lead = (
-        f"A bound says how much of one workload may stand in one capacity domain or correlation group. {figure(ours.broken)} of "
-        f"Ebbtide's {figure(ours.requests)} requests went over one, against {figure(peer.broken)} of {figure(peer.requests)} under "
-        "price-first. A line above 1\u00d7 without such a request is an excess that arose by itself: a workload shrank, and "
+        "A bound says how much of one workload may stand in one capacity domain or correlation group. "
+        f"{figure(ours.broken)} of "
+        f"Ebbtide's {figure(ours.requests)} requests went over one, against {figure(peer.broken)} of "
+        f"{figure(peer.requests)} under "
+        "price-first. A line above 1\u00d7 without such a request is an excess that arose by itself: a "
+        "workload shrank, and "
         "what it holds is moved at pace."
     )
     parts = [
@@ -150,9 +195,7 @@ def concentration(data: ReportData, found: Findings) -> Markup:
     ]
     if found.largest is not None:
         shares, wave = found.largest, found.largest.wave
-        parts.append(
-            tag("h3", f"The largest wave: hall {short_place(wave.hall)}, {clock(wave.begins, data.zone)}")
-        )
+        parts.append(tag("h3", f"The largest wave: hall {short_place(wave.hall)}, {clock(wave.begins, data.zone)}"))
         parts.append(
             picture(
                 "halls-picture",
@@ -161,16 +204,25 @@ def concentration(data: ReportData, found: Findings) -> Markup:
             )
         )
         worst = [
-            (name, f"{share:.0%}", f"{dict(shares.peer_workloads).get(name, 0):.0%}")
+            (name, share_text(share), share_text(dict(shares.peer_workloads).get(name, 0.0)))
             for name, share in shares.workloads[:10]
         ]
         parts.append(
             picture(
                 "workloads-picture",
                 partial(report_charts_spread.workloads_fallen, shares.workloads, shares.peer_workloads),
-                "Workloads of eight lent units or more. Columns upwards are Ebbtide's, downwards price-first's; further right "
+                "Workloads of eight lent units or more. Columns upwards are Ebbtide's, downwards "
+                "price-first's; further right "
                 "means that more of one workload fell at once.",
-                details("The numbers", table("Workloads hit hardest under Ebbtide", ("workload", "Ebbtide", "price-first"), worst, columns="lrr")),
+                details(
+                    "The numbers",
+                    table(
+                        "Workloads hit hardest under Ebbtide",
+                        ("workload", "Ebbtide", "price-first"),
+                        worst,
+                        columns="lrr",
+                    ),
+                ),
             )
         )
     return section("bounds", "Concentration against its bounds", lead, *parts)
@@ -191,10 +243,21 @@ def _bounds_table(found: Findings) -> Markup:
 def _falls_table(data: ReportData) -> Markup:
     rows = []
     for name, one in (("Ebbtide", data.ours.summary), ("price-first", data.peer.summary)):
-        for what, fall in (("one place", one.concentration.worst_place), ("all places", one.concentration.worst_together)):
+        for what, fall in (
+            ("one place", one.concentration.worst_place),
+            ("all places", one.concentration.worst_together),
+        ):
             if fall is not None:
                 rows.append(
-                    (name, what, fall.workload, clock(fall.at, data.zone), figure(fall.units), figure(fall.allowed), figure(fall.desired))
+                    (
+                        name,
+                        what,
+                        fall.workload,
+                        clock(fall.at, data.zone),
+                        figure(fall.units),
+                        figure(fall.allowed),
+                        figure(fall.desired),
+                    )
                 )
     head = ("planner", "within", "workload", "time", "units that fell", "bound", "desired")
     return table("Largest falls within three minutes", head, rows, columns="llllrrr")
@@ -206,18 +269,24 @@ def exclusions(data: ReportData, found: Findings) -> Markup:
     for one in found.closed:
         hours.setdefault(one.cause, []).append(one.ends - one.begins)
     rows = [
-        (report_charts_spread.CAUSES.get(cause, ("", cause.replace("_", " ")))[1], figure(len(times)), f"{sum(times) / HOUR_MS:.1f}")
+        (
+            report_charts_spread.CAUSES.get(cause, ("", cause.replace("_", " ")))[1],
+            figure(len(times)),
+            f"{sum(times) / HOUR_MS:.1f}",
+        )
         for cause, times in sorted(hours.items())
     ]
     return section(
         "exclusions",
         "Exclusion",
-        "A pool that misbehaves takes no new placement within a minute of the evidence. It is tried again with one instance, "
+        "A pool that misbehaves takes no new placement within a minute of the evidence. It is tried again "
+        "with one instance, "
         "then with more after each success. What runs there stays.",
         picture(
             "exclusions-picture",
             partial(report_charts_spread.exclusions, found.closed, found.probes, span_of(data)),
-            f"{figure(len(found.closed))} exclusions and {figure(len(found.probes))} probes. Pools that were never excluded are left out.",
+            f"{figure(len(found.closed))} exclusions and {figure(len(found.probes))} probes. Pools that "
+            "were never excluded are left out.",
             details("The numbers", table("Exclusions by cause", ("cause", "times", "pool-hours"), rows, columns="lrr")),
         ),
     )
@@ -232,23 +301,29 @@ def drains(data: ReportData, found: Findings) -> Markup:
     return section(
         "drains",
         "Drains",
-        f"From a notice to a node's first action: {figure(half)} ms at the median, {figure(most)} ms at the 99th percentile "
+        f"From a notice to a node's first action: {figure(half)} ms at the median, {figure(most)} ms at the "
+        "99th percentile "
         "(at most 2 000 ms are promised). A drain is verified when the node was seen empty before its notice ended.",
         picture(
             "drains-picture",
             partial(drain_durations, found.drains, TIERS),
             "Drains that a notice began. The strokes on each line are median and 99th percentile.",
         ),
-        table("Drains on notice by tier", ("tier", "verified", "overrun", "withdrawn", "p50", "p99"), rows, columns="lrrrrr"),
+        table(
+            "Drains on notice by tier",
+            ("tier", "verified", "overrun", "withdrawn", "p50", "p99"),
+            rows,
+            columns="lrrrrr",
+        ),
         table("All drains", ("began", "verified", "overrun", "withdrawn", "unknown"), both, columns="lrrrr"),
     )
 
 
 def _drain_row(tier: str, found: Findings) -> tuple[str, ...]:
     mine = [d for d in found.drains if d.tier == tier]
-    times: Sequence[int] = sorted(d.duration_ms for d in mine if d.outcome != "withdrawn") or [0]
+    times = [d.duration_ms for d in mine if d.outcome != "withdrawn"]
     counts = [figure(sum(d.outcome == outcome for d in mine)) for outcome in ("verified", "overrun", "withdrawn")]
-    quantiles = [f"{times[min(len(times) - 1, int(len(times) * share))] / 1000:.1f} s" for share in (0.5, 0.99)]
+    quantiles = [f"{quantile(times, permille) / 1000:.1f} s" for permille in (500, 990)]
     return (tier, *counts, *quantiles)
 
 

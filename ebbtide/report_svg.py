@@ -134,11 +134,18 @@ def figure(value: float) -> str:
     return text.replace(",", "\u202f").replace("-", "\u2212")
 
 
+def share_text(share: float) -> str:
+    """A share as whole hundredths, written like every percentage of ours."""
+    return f"{share * 100:.0f}\u202f%"
+
+
 def num(value: float) -> str:
     """A coordinate, to a tenth of a pixel; raises `Breach` for what is no number."""
     if not math.isfinite(value):
         raise Breach(f"a picture cannot be drawn at {value}")
-    return f"{value:.1f}".removesuffix(".0").replace("-0", "0") if abs(value) < 0.05 else f"{value:.1f}".removesuffix(".0")
+    return (
+        f"{value:.1f}".removesuffix(".0").replace("-0", "0") if abs(value) < 0.05 else f"{value:.1f}".removesuffix(".0")
+    )
 
 
 def svg(*, width: float, height: float, name: str, title: str, desc: str, body: Iterable[str]) -> str:
@@ -151,10 +158,38 @@ def svg(*, width: float, height: float, name: str, title: str, desc: str, body: 
     )
 
 
+def stacked(pictures: Sequence[str], *, left: float, top: float, gap: float) -> tuple[str, float]:
+    """Whole pictures below each other inside a larger one, and the y below them; for pictures made by `svg` only."""
+    parts, y = [], top
+    for one in pictures:
+        parts.append(f'<g transform="translate({num(left)} {num(y)})">{one}</g>')
+        y += float(one.split('height="', 1)[1].split('"', 1)[0]) + gap
+    return "".join(parts), y
+
+
 def nothing(*, width: float, name: str, title: str, sentence: str) -> str:
     """What stands where a picture would be when there is nothing to draw."""
     body = text(0, 22, sentence, "note")
     return svg(width=width, height=34, name=name, title=title, desc=sentence, body=[body])
+
+
+def row_of_keys(x: float, y: float, names: Sequence[tuple[str, str]], *, ends: float = 1e9) -> tuple[str, float]:
+    """Names with a swatch each (a circle for kinds that are drawn as circles), in rows that end before `ends`.
+
+    For pictures without room at their side. Returns the text and the baseline of the row below.
+    """
+    parts, at = [], x
+    for kind, name in names:
+        wide = 16 + len(name) * GLYPH
+        if at > x and at + wide > ends:
+            at, y = x, y + 18
+        swatch = dot(at + 5.5, y - 4, 3.2, kind) if kind in CIRCLES else rect(at, y - 9, 11, 10, kind)
+        parts += [swatch, text(at + 16, y, name, "label")]
+        at += wide + 14
+    return "".join(parts), y + 18
+
+
+CIRCLES = frozenset({"open", "filled"})
 
 
 def text(x: float, y: float, words: str, kind: str = "", *, anchor: str = "start") -> str:
@@ -212,9 +247,7 @@ def time_axis(frame: Frame, x: Scale, ticks: Sequence[tuple[int, str]], *, label
     return "".join(parts)
 
 
-def value_axis(
-    frame: Frame, y: Scale | LogScale, ticks: Sequence[float], *, names: Sequence[str] | None = None
-) -> str:
+def value_axis(frame: Frame, y: Scale | LogScale, ticks: Sequence[float], *, names: Sequence[str] | None = None) -> str:
     """Faint lines at the ticks across the frame and their labels to its left."""
     parts = []
     for number, tick in enumerate(ticks):
