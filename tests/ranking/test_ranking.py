@@ -150,10 +150,10 @@ def test_work_that_must_never_be_interrupted_sees_committed_pools_only() -> None
 def test_interrupting_a_unit_costs_what_a_drain_of_our_own_loses() -> None:
     found = ranked(contract(), mean=0.01)
     assert guaranteed_micro(found) == {"w": 250_000}
-    assert move_cost_micro(found) == {"w": round((0.25 + 1 / 15) * 250_000)}
+    assert move_cost_micro(found) == {"w": round((0.25 + 1 / 15 + 60 / 3600) * 250_000)}
     kept = ranked(contract(tier="resumable"), mean=0.01)
-    # with notice an on-notice checkpoint loses nothing: start-up 120 s + join 180 s
-    assert move_cost_micro(kept) == {"w": round(300 / 3600 * 250_000)}
+    # with notice an on-notice checkpoint loses nothing: start-up 120 s + join 180 s + drain 90 s
+    assert move_cost_micro(kept) == {"w": round(390 / 3600 * 250_000)}
 
 
 def test_contracts_with_equal_parameters_share_one_class_and_others_do_not() -> None:
