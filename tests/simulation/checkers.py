@@ -6,10 +6,11 @@ formats of estate and events are shared with what is checked.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from ledger.events import Event, EventType
+from pools.provider import Lifecycle
 from repo_layout.model import Estate
 
 ROOTS = frozenset(
@@ -51,13 +52,23 @@ class Stand:
         if event.type is EventType.CLAIM_CHANGED:
             self.claimed[event.workload] = int(event.data["units"])
         elif event.type is EventType.INSTANCE_REQUESTED and event.data["paid"] == "reclaimable":
-            domain = self.domain[event.pool]
-            scopes = (f"domain {domain}", *(f"group {group}" for group in self.groups[domain]))
-            self.where[event.instance] = event.workload, scopes, int(event.data["units"])
+            self.where[event.instance] = event.workload, self._scopes(event.pool), int(event.data["units"])
             self._count(event.instance, 1)
         elif event.type in (EventType.INSTANCE_FAILED, EventType.INSTANCE_ENDED) and event.instance in self.where:
             self._count(event.instance, -1)
             del self.where[event.instance]
+
+    def move(self, moved: Lifecycle) -> None:
+        """The cloud runs an instance in another pool from now on."""
+        if moved.name in self.where:
+            workload, _, units = self.where[moved.name]
+            self._count(moved.name, -1)
+            self.where[moved.name] = workload, self._scopes(moved.pool), units
+            self._count(moved.name, 1)
+
+    def _scopes(self, pool: str) -> tuple[str, ...]:
+        domain = self.domain[pool]
+        return (f"domain {domain}", *(f"group {group}" for group in self.groups[domain]))
 
     def _count(self, instance: str, sign: int) -> None:
         workload, scopes, units = self.where[instance]
@@ -78,11 +89,14 @@ class Stand:
                 yield f"{instance}: {workload} has {stands} of {desired} in {scope}, {bound} are allowed"
 
 
-def bounds_broken(events: Iterable[Event], estate: Estate, region: str) -> list[str]:
-    """Requests of ours that created or enlarged an excess."""
+def bounds_broken(events: Iterable[Event], estate: Estate, region: str, moves: Iterable[Lifecycle] = ()) -> list[str]:
+    """Requests of ours that created or enlarged an excess; `moves` are the cloud's own migrations, by time."""
+    ahead = deque(moves)
     stand = Stand(estate, region)
     broken: list[str] = []
     for event in events:
+        while ahead and event.type is EventType.INSTANCE_REQUESTED and ahead[0].at <= event.occurred_at:
+            stand.move(ahead.popleft())
         stand.see(event)
         if event.type is EventType.INSTANCE_REQUESTED and event.instance in stand.where:
             broken += stand.over(event.instance)
