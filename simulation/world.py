@@ -128,7 +128,22 @@ class World:
         self.run_result.first_action_ms = self.site.first_action_ms
         self.policy = policy
         policy.appraiser.remember(policy.part, setting.past)
-        self.reconciler = Reconciler(
+        self.reconciler = self._leader(policy)
+        self._timers: list[tuple[int, int, Callable[[], None]]] = []
+        self._count = 0
+        self._cycle_at = setting.start + CYCLE_MS // 5
+        self._sample_at = setting.start
+        self.cloud.schedule(setting.waves)
+        end = setting.start + int(setting.days * DAY_MS)
+        for at in range(setting.start + HOUR_MS, end, HOUR_MS):
+            self._at(at, self._charge_hour)
+        for contract in setting.estate.contracts_of(setting.region):
+            for at, units in changes(contract, seed=setting.seed, start=setting.start, end=end):
+                self._at(at, lambda name=contract.name, n=units: self.work.want(name, n, self.now))  # type: ignore[misc]  # defaults bind the loop's values
+
+    def _leader(self, policy: Policy) -> Reconciler:
+        """The real loop, wired to this world."""
+        return Reconciler(
             policy.part,
             Ports(
                 provider=self.cloud,
@@ -141,20 +156,9 @@ class World:
                 user_data=_user_data,
             ),
             policy.appraiser,
-            commit=setting.estate.commit,
-            memory=Memory(epoch=1, listed_at=setting.start),
+            commit=self.setting.estate.commit,
+            memory=Memory(epoch=1, listed_at=self.setting.start),
         )
-        self._timers: list[tuple[int, int, Callable[[], None]]] = []
-        self._count = 0
-        self._cycle_at = setting.start + CYCLE_MS // 5
-        self._sample_at = setting.start
-        self.cloud.schedule(setting.waves)
-        end = setting.start + int(setting.days * DAY_MS)
-        for at in range(setting.start + HOUR_MS, end, HOUR_MS):
-            self._at(at, self._charge_hour)
-        for contract in setting.estate.contracts_of(setting.region):
-            for at, units in changes(contract, seed=setting.seed, start=setting.start, end=end):
-                self._at(at, lambda name=contract.name, n=units: self.work.want(name, n, self.now))  # type: ignore[misc]  # defaults bind the loop's values
 
     def reason(self) -> str:
         """Never stopped."""

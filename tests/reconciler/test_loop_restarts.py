@@ -17,7 +17,6 @@ from tests.reconciler.builders import (
     with_settings,
 )
 
-
 # -- restarts, twins, pauses ------------------------------------------------------------------------------------------
 
 
