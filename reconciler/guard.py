@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from correlation_groups.spread import Shares, limit, lot
+from correlation_groups.spread import Shares, keeps_pools, limit, lot, pools_required
 from ledger.causes import Cause
 from ledger.events import Paid
 from pools.model import InstanceShape
@@ -27,6 +27,8 @@ FEW = 3
 """Up to this many unexplained absences stop nothing, however small the fleet. The census has a number of its own."""
 
 GIB = 2**30
+SUPPLY = "supply"
+"""Beside the scopes of the bounds: the units that this cycle's steps add."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,11 @@ class Eyes:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What a second look at the bounds needs of one workload: D, the shares, and units already in each place."""
+    """What a second look at the bounds needs of one workload: D, the shares, and units already in each place.
+
+    `used` are the domains in which its supply stands, `supply` its units there, and `largest` the units of the largest
+    instance it is offered (0: the number of pools is not judged).
+    """
 
     desired: int
     gang: int
@@ -66,6 +72,9 @@ class Spread:
     domain_units: Mapping[str, int]
     group_units: Mapping[str, int]
     unknown_units: int
+    used: frozenset[str] = frozenset()
+    supply: int = 0
+    largest: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +138,11 @@ def judge(
             refusal = _over(step, room, counts)
         if refusal is None and step.kind in ADDS and not step.again:
             spread = spreads.get(step.workload)
-            refusal = _breaks_bound(step, ground, spread, placed) or _over_quota(step, ground, left)
+            refusal = (
+                _breaks_bound(step, ground, spread, placed)
+                or _breaks_pools(step, ground, spread, fleet, placed)
+                or _over_quota(step, ground, left)
+            )
             if refusal is None:
                 _take(step, ground, spread, placed, left)
         if refusal is not None:
@@ -314,6 +327,7 @@ def _take(
     """Count a step that goes out against bounds and quota."""
     for name, _, _ in _places(step, ground, spread):
         placed[step.workload, name] += step.units
+    placed[step.workload, SUPPLY] += step.units
     room, shape = left.get(step.project), ground.shape.get(step.pool)
     if room is not None and shape is not None and step.kind is not StepKind.ADOPT:
         room[0] -= 1
@@ -352,3 +366,33 @@ def _breaks_bound(
                 f"{step.workload} would have {after} units in {name}, {allowed} of {spread.desired} are allowed",
             )
     return None
+
+
+def _breaks_pools(
+    step: Step, ground: Ground, spread: Spread | None, fleet: Fleet, placed: Mapping[tuple[str, str], int]
+) -> Refusal | None:
+    """Whether the step would take units that are needed to reach the number of pools, for want of a new domain.
+
+    One instance in a domain that is not used yet is always allowed; what takes over from another adds nothing. Gangs
+    that span instances are judged by the planner alone.
+    """
+    places = _places(step, ground, spread)
+    if spread is None or not places or not spread.largest or step.units < spread.gang:
+        return None
+    name = places[0][0]
+    fresh = {place for (workload, place), units in placed.items() if workload == step.workload and units}
+    used = {f"domain {domain}" for domain in spread.used} | {place for place in fresh if place.startswith("domain ")}
+    if name not in used:
+        return None
+    source = fleet.instances.get(step.takes_over)
+    units = spread.supply + placed.get((step.workload, SUPPLY), 0) + step.units - (source.units if source else 0)
+    required = pools_required(spread.desired, spread.largest, spread.shares.pools)
+    if keeps_pools(
+        units=units, domains=len(used), desired=spread.desired, required=required, largest_quantum=spread.largest
+    ):
+        return None
+    return Refusal(
+        step,
+        Cause.BOUND,
+        f"{step.workload} would have {units} of {spread.desired} units in {len(used)} domains, {required} are asked for",
+    )

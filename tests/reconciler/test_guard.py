@@ -333,6 +333,18 @@ def test_floors_and_a_single_gang_are_exempt_and_a_retry_is_counted_once() -> No
     assert judged(replace(ACQUIRE, again=True), spread=spread(3, 3)).allowed
 
 
+def test_the_last_units_are_kept_for_domains_that_are_not_used_yet() -> None:
+    """Of 20 units in 8 domains one belongs into each: with 18 standing in 6, two are left and both go elsewhere."""
+    standing = replace(spread(0), used=frozenset({"a", "c", "d", "e", "f", "g"}), supply=18, largest=1)
+    again, fresh = step(number=600), step(number=601, pool=OTHER_POOL)
+    verdict = judged(again, fresh, spread=standing)
+    assert verdict.allowed == [fresh]
+    assert [r.cause for r in verdict.refused] == [Cause.BOUND]
+    assert judged(again, spread=replace(standing, supply=17)).allowed
+    taking_over = replace(again, takes_over=name(1))
+    assert judged(taking_over, spread=standing).allowed
+
+
 @given(
     st.integers(0, 60),
     st.lists(st.tuples(st.sampled_from((POOL, OTHER_POOL)), st.sampled_from((1, 2, 4))), max_size=30),
