@@ -1,7 +1,7 @@
 """What stands where, counted from the fleet alone: the ground of the guard's second look at the bounds.
 
-Called by `cycle` once a cycle. It shares nothing with the planner but the estate, so that a mistake of one does not hide
-from the other.
+Called by `cycle` once a cycle. It shares nothing with the planner but the estate, so that a mistake of one does not
+hide from the other.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from reconciler import claims, guard
+from reconciler import claims
 from reconciler.desired import Partition
 from reconciler.fleet import Fleet, Phase
 from reconciler.problem import Offers
+from reconciler.second_look import Ground, Spread
 
 
-def ground_of(part: Partition) -> guard.Ground:
+def ground_of(part: Partition) -> Ground:
     """Where each pool lies, and what one of its instances takes."""
-    return guard.Ground(
+    return Ground(
         {p.name: p.domain for p in part.pools},
         {p.name: part.groups.get(p.domain, ()) for p in part.pools},
         {p.name: p.instance for p in part.pools},
@@ -32,7 +33,7 @@ def _largest(part: Partition, offers: Offers) -> int:
 
 def spreads_of(
     part: Partition, fleet: Fleet, claimed: Mapping[str, claims.Claim], offers: Mapping[str, Offers]
-) -> dict[str, guard.Spread]:
+) -> dict[str, Spread]:
     """For the guard's second look: units that stand in each domain and group, counted from the fleet alone."""
     domains: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     groups: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
@@ -53,7 +54,7 @@ def spreads_of(
         for group in part.groups.get(pool.domain, ()):
             groups[instance.workload][group] += instance.units
     return {
-        contract.name: guard.Spread(
+        contract.name: Spread(
             desired=claimed[contract.name].desired,
             gang=contract.gang_size,
             shares=part.shares[contract.name],

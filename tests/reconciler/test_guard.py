@@ -15,8 +15,9 @@ from ledger.events import Paid
 from pools.model import InstanceShape
 from pools.provider import ProjectQuota, Quota
 from reconciler.fleet import Fleet, Instance, Phase
-from reconciler.guard import Eyes, Ground, GuardState, Spread, Verdict, give_back, judge
+from reconciler.guard import Eyes, GuardState, Verdict, give_back, judge
 from reconciler.pacing import RAMP_CYCLES
+from reconciler.second_look import Ground, Spread
 from reconciler.steps import Refusal, Step, StepKind
 from repo_layout.documents import GuardLimits
 from tests.reconciler.builders import (
@@ -339,8 +340,13 @@ def test_the_last_units_are_kept_for_domains_that_are_not_used_yet() -> None:
     again, fresh = step(number=600), step(number=601, pool=OTHER_POOL)
     verdict = judged(again, fresh, spread=standing)
     assert verdict.allowed == [fresh]
+    two = replace(standing, desired=21)
+    assert judged(again, fresh, spread=two).allowed == [again, fresh]
+    assert judged(again, fresh, spread=replace(two, supply=19)).allowed == [fresh]
     assert [r.cause for r in verdict.refused] == [Cause.BOUND]
     assert judged(again, spread=replace(standing, supply=17)).allowed
+    one_short = replace(standing, used=standing.used | {"h"}, supply=19)
+    assert judged(again, fresh, spread=one_short).allowed == [fresh, again]
     taking_over = replace(again, takes_over=name(1))
     assert judged(taking_over, spread=standing).allowed
 
