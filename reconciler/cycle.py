@@ -96,7 +96,6 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     appraisal = appraiser.appraise(part, counted, seen, scribe)
     eyes = _eyes(part, memory, seen, counted, claimed, paused, reclaims=reclaims)
     ruling = _rule(part, memory, eyes, claimed, counted.fleet, appraisal=appraisal, seen=seen, scribe=scribe)
-    told = _Told(claimed, claim_events, ruling)
     asked = problem(
         part,
         Facts(
@@ -114,7 +113,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         ),
     )
     placement = place(asked, last=memory.placement)
-    found = _difference(part, memory, seen, counted, placement, told)
+    found = _difference(part, memory, seen, counted, placement, _Told(claimed, claim_events, ruling))
     verdict = guard.judge(
         found.steps,
         eyes=eyes,
