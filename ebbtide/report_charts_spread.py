@@ -83,7 +83,7 @@ def workloads_fallen(
     x = Scale(0, min(20, furthest + 1) * STEP, frame.left, frame.right)
     body = [text(0, 12, "Workloads by the share of their lent units that fell", "head")]
     for tick in ticks:
-        for sign in (-1, 1):
+        for sign in (-1, 1) if tick else (1,):
             body.append(line(frame.left, middle + sign * reach(tick), frame.right, middle + sign * reach(tick), "grid"))
             body.append(text(frame.left - 6, middle + sign * reach(tick) + 4, figure(tick), "tick", anchor="end"))
     for columns, kind, up in ((mine, "ours", True), (theirs, "peer", False)):

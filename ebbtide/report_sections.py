@@ -45,9 +45,9 @@ def headline(data: ReportData, found: Findings) -> Markup:
         )
     kept = "Every floor stood" if ours.floors.kept == ours.floors.contracts else "Not every floor stood"
     said.append(
-        f"{kept}, {figure(ours.on_notice.verified)} of {figure(ours.on_notice.total)} drains on notice were "
-        "seen empty in "
-        f"time, and {amount(ours.money.total.net, ours.money.currency, places=0)} were saved after every cost."
+        f"{kept}, {figure(ours.on_notice.verified)} of {figure(ours.on_notice.total)} drains on notice were seen "
+        f"empty in time, and {amount(ours.money.total.net, ours.money.currency, places=0)} were saved after every "
+        "cost."
     )
     cards = [
         tag(
@@ -150,9 +150,8 @@ def capacity(data: ReportData, found: Findings) -> Markup:
     return section(
         "capacity",
         "Capacity and losses",
-        "Reclaimable instances do the work; floor and fallback stand on capacity that nobody takes back. A "
-        "dip of the lower "
-        "line is work that waited for a replacement.",
+        "Reclaimable instances do the work; floor and fallback stand on capacity that nobody takes back. A dip of "
+        "the lower line is work that waited for a replacement.",
         picture(
             "capacity-picture",
             partial(report_charts.capacity, found.moments, span),
@@ -178,12 +177,12 @@ def concentration(data: ReportData, found: Findings) -> Markup:
     ours, peer = data.ours.summary.concentration, data.peer.summary.concentration
     lead = (
         "A bound says how much of one workload may stand in one capacity domain or correlation group. "
-        f"{figure(ours.broken)} of "
-        f"Ebbtide's {figure(ours.requests)} requests went over one, against {figure(peer.broken)} of "
-        f"{figure(peer.requests)} under "
-        "price-first. A line above 1\u00d7 without such a request is an excess that arose by itself: a "
-        "workload shrank, and "
-        "what it holds is moved at pace."
+        f"{figure(ours.broken)} of Ebbtide's {figure(ours.requests)} requests went over one, against "
+        f"{figure(peer.broken)} of {figure(peer.requests)} under price-first. "
+        f"In {figure(ours.falls_broke)} windows of three minutes more of a workload fell in one place than its bound had "
+        f"allowed when it was placed; under price-first in {figure(peer.falls_broke)}. "
+        "A line above 1\u00d7 without such a request is an excess that arose by itself: a "
+        "workload shrank, and what it holds is moved at pace."
     )
     parts = [
         picture(
@@ -211,9 +210,8 @@ def concentration(data: ReportData, found: Findings) -> Markup:
             picture(
                 "workloads-picture",
                 partial(report_charts_spread.workloads_fallen, shares.workloads, shares.peer_workloads),
-                "Workloads of eight lent units or more. Columns upwards are Ebbtide's, downwards "
-                "price-first's; further right "
-                "means that more of one workload fell at once.",
+                "Workloads of eight lent units or more. Columns upwards are Ebbtide's, downwards price-first's; "
+                "further right means that more of one workload fell at once.",
                 details(
                     "The numbers",
                     table(
@@ -256,11 +254,12 @@ def _falls_table(data: ReportData) -> Markup:
                         clock(fall.at, data.zone),
                         figure(fall.units),
                         figure(fall.allowed),
+                        figure(fall.allowed_then),
                         figure(fall.desired),
                     )
                 )
-    head = ("planner", "within", "workload", "time", "units that fell", "bound", "desired")
-    return table("Largest falls within three minutes", head, rows, columns="llllrrr")
+    head = ("planner", "within", "workload", "time", "units that fell", "bound", "bound when placed", "desired")
+    return table("Largest falls within three minutes", head, rows, columns="llllrrrr")
 
 
 def exclusions(data: ReportData, found: Findings) -> Markup:
@@ -279,9 +278,8 @@ def exclusions(data: ReportData, found: Findings) -> Markup:
     return section(
         "exclusions",
         "Exclusion",
-        "A pool that misbehaves takes no new placement within a minute of the evidence. It is tried again "
-        "with one instance, "
-        "then with more after each success. What runs there stays.",
+        "A pool that misbehaves takes no new placement within a minute of the evidence. It is tried again with one "
+        "instance, then with more after each success. What runs there stays.",
         picture(
             "exclusions-picture",
             partial(report_charts_spread.exclusions, found.closed, found.probes, span_of(data)),
@@ -301,9 +299,9 @@ def drains(data: ReportData, found: Findings) -> Markup:
     return section(
         "drains",
         "Drains",
-        f"From a notice to a node's first action: {figure(half)} ms at the median, {figure(most)} ms at the "
-        "99th percentile "
-        "(at most 2 000 ms are promised). A drain is verified when the node was seen empty before its notice ended.",
+        f"From a notice to a node's first action: {figure(half)} ms at the median, {figure(most)} ms at the 99th "
+        "percentile (at most 2 000 ms are promised). A drain is verified when the node was seen empty before its "
+        "notice ended.",
         picture(
             "drains-picture",
             partial(drain_durations, found.drains, TIERS),

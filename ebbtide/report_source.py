@@ -6,11 +6,14 @@ nothing itself.
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
+
 from ebbtide.ending import spooled_events
 from ebbtide.estate import estate_of
 from ebbtide.report_data import PolicyDay, ReportData
 from ebbtide.report_losses import paid_ids
-from ebbtide.state import PolicyRecord, State
+from ebbtide.state import PolicyRecord, RunRecord, State
 from ledger.events import Event
 from ledger.reports import Period
 from repo_layout.model import Estate
@@ -22,10 +25,16 @@ def gathered(state: State) -> ReportData:
     """All that the report of this state's day is made from; raises `Advice` without a whole run, or a busy ledger."""
     record = state.read()
     estate, _ = estate_of(str(state.estate), commit=record.commit)
+    return assembled(state, record, estate, spooled_events(state, OURS), spooled_events(state, PEER))
+
+
+def assembled(
+    state: State, record: RunRecord, estate: Estate, ours: Sequence[Event], peer: Sequence[Event]
+) -> ReportData:
+    """The same for a caller that holds the record, the estate and both planners' events already."""
     days = {policy.summary.policy: policy for policy in record.policies}
-    events = {name: tuple(spooled_events(state, name)) for name in (OURS, PEER)}
     with state.ledger() as ledger:
-        costs = ledger.history.costs(paid_ids(events[OURS]))
+        costs = ledger.history.costs(paid_ids(ours))
     return ReportData(
         title=record.title,
         source=record.source,
@@ -33,24 +42,20 @@ def gathered(state: State) -> ReportData:
         zone=estate.region(record.region).time_zone,
         commit=record.commit,
         hall_of={pool.name: pool.hall for pool in estate.pools_of(record.region)},
-        tier_of=_tiers(estate, record.region),
-        ours=_day(state, days[OURS], events[OURS], record.period),
-        peer=_day(state, days[PEER], events[PEER], record.period),
+        tier_of={contract.name: contract.tier.value for contract in estate.contracts_of(record.region)},
+        ours=_day(state, days[OURS], ours, record.period),
+        peer=_day(state, days[PEER], peer, record.period),
         costs=costs,
-        options="" if str(state.folder) == ".demo" else f"--state {state.folder}",
+        options="" if str(state.folder) == ".demo" else f"--state {shlex.quote(str(state.folder))}",
     )
 
 
-def _tiers(estate: Estate, region: str) -> dict[str, str]:
-    return {contract.name: contract.tier.value for contract in estate.contracts_of(region)}
-
-
-def _day(state: State, policy: PolicyRecord, events: tuple[Event, ...], period: Period) -> PolicyDay:
+def _day(state: State, policy: PolicyRecord, events: Sequence[Event], period: Period) -> PolicyDay:
     with state.ledger(policy.summary.policy) as ledger:
         return PolicyDay(
             summary=policy.summary,
             moments=policy.moments,
-            events=events,
+            events=tuple(events),
             waste=ledger.waste(period),
             reconciliation=ledger.reconcile_invoice(period),
         )

@@ -205,6 +205,6 @@ def being_written(folder: Path) -> Iterator[State]:
 OURS = frozenset(
     {
         "estate.git", "spool", "price-first", "ledger", "drains.journal", "run.json", "run.draft", "report.html",
-        "lock", ".gitignore",
+        "report.draft", "lock", ".gitignore",
     }
 )  # fmt: skip
