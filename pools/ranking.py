@@ -238,7 +238,7 @@ def move_cost_micro(ranking: Ranking) -> dict[str, int]:
     """What interrupting one unit now costs each workload, in 1e-6: (L + R) at the cheapest guaranteed unit rate.
 
     L is that of a drain of our own: with notice, so an on-notice checkpoint loses nothing, a run from scratch half of
-    itself.
+    itself; the drain budget is added, for while it drains it does no work.
     """
     sure = guaranteed_micro(ranking)
     kinds = ranking.board.kinds

@@ -11,7 +11,7 @@ Exposure is the time that instances were booting, joined or serving.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -88,7 +88,8 @@ class Learnt:
 
     `published` are the hazards the ranking rests on (rows: mean, upper, slow mean, slow upper); `exposure` and `losses`
     have gathered since the last ranking, `heard` holds the pool of each noticed instance that was counted as a loss,
-    `failed` the acquisitions that failed since the last call, `starting` the instances that were not nodes yet.
+    `failed` the acquisitions that failed since the last call, `nodes` the instances that had
+    joined by then.
     """
 
     ground: Ground | None = None
@@ -98,13 +99,22 @@ class Learnt:
     losses: Mapping[str, float] = field(default_factory=dict)
     heard: Mapping[str, str] = field(default_factory=dict)
     failed: tuple[exclusion.Failed, ...] = ()
-    starting: frozenset[str] = frozenset()
+    nodes: frozenset[str] = frozenset()
     excluded: exclusion.State | None = None
     ahead: forward.Forward = field(default_factory=forward.Forward)
     called_at: int = 0
     ranked_at: int = 0
     card: RateCard | None = None
     priced: Priced | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PastHour:
+    """Instance-hours at risk and losses by pool in the hour that ended at `at`."""
+
+    at: int
+    exposure_hours: Mapping[str, float]
+    losses: Mapping[str, float]
 
 
 class Appraiser:
@@ -121,6 +131,21 @@ class Appraiser:
         """A second appraiser that knows the same and learns apart."""
         return Appraiser(outlook=self._outlook, assumptions=self._assumptions, learnt=self._learnt)
 
+    def remember(self, part: Partition, past: Iterable[PastHour]) -> None:
+        """Learn from hours before the first cycle, in order of time: what a ledger or a record knows of these pools."""
+        learnt = self._on(part)
+        if learnt.ground is None or learnt.history is None:
+            raise RuntimeError("laid over a partition before it is taught")
+        pools, history = learnt.ground.board.pools, learnt.history
+        for hour in past:
+            history = observe_arrays(
+                history,
+                now=hour.at,
+                exposure_hours=np.array([hour.exposure_hours.get(name, 0.0) for name in pools]),
+                losses=np.array([hour.losses.get(name, 0.0) for name in pools]),
+            )
+        self._learnt = replace(learnt, history=history)
+
     def acquisition_failed(self, pool: str, workload: str, cause: Cause, now: int) -> None:  # noqa: ARG002 - held against the pool, whoever asked
         """A create call failed; it is judged in the next call, against the pool and not against `workload`."""
         self._learnt = replace(self._learnt, failed=(*self._learnt.failed, exclusion.Failed(pool, cause, now)))
@@ -128,7 +153,7 @@ class Appraiser:
     def appraise(self, part: Partition, counted: Census, seen: Seen, scribe: Scribe) -> Appraisal:
         """The appraisal of one cycle; what was seen is learnt."""
         before = self._on(part)
-        tally = evidence.tally(part, counted.fleet, before.starting)
+        tally = evidence.tally(part, counted.fleet, before.nodes)
         card = _fresh(seen.rates or before.card, seen.now)
         events = _rate_events(part, before.card, card, scribe)
         after = replace(_gather(before, tally, counted, seen), card=card)
@@ -137,7 +162,7 @@ class Appraiser:
             after = _ranked(after, seen.now)
         after, changes = _excluded(after, part, tally, counted, seen)
         after = _heard_ahead(after, part, tally, seen)
-        self._learnt = replace(after, called_at=seen.now, failed=(), starting=tally.names_starting)
+        self._learnt = replace(after, called_at=seen.now, failed=(), nodes=tally.nodes)
         priced, excluded = after.priced, after.excluded
         if priced is None or excluded is None:
             raise RuntimeError("a ranking and an exclusion follow from every call")

@@ -85,8 +85,8 @@ class Rows:
         keep = (row >= 0) & (value != 0)
         number, row, value = number[keep], row[keep], value[keep]
         order = np.lexsort((row, number))
-        starts = np.searchsorted(number[order], np.arange(fresh.size)).astype(np.int32)
-        return starts, row[order].astype(np.int32), value[order]
+        starts = np.searchsorted(number[order], np.arange(fresh.size))
+        return starts, row[order], value[order]
 
     def _cut_entries(self, fresh: Ints) -> tuple[Ints, Ints, Floats]:
         number: list[int] = []
@@ -210,7 +210,7 @@ def fixed_rows(standing: Standing, columns: Table) -> Rows:
     pool_row[binding] = count + np.arange(binding.size)
     count += binding.size
     use = np.zeros_like(free)
-    np.add.at(use, domain, np.minimum(lots, headroom)[:, None] * size)
+    np.add.at(use, domain, lots[:, None] * size)
     capacity_row = np.full(free.shape, -1, dtype=np.int64)
     tight = np.argwhere((use > free) & ~_covered(free, size, domain))
     capacity_row[tight[:, 0], tight[:, 1]] = count + np.arange(len(tight))

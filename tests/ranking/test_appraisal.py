@@ -210,6 +210,16 @@ def test_failed_creates_and_failed_boots_exclude_together_and_quota_does_not() -
     assert answer.admitted == {"p1": 0}
 
 
+def test_a_probe_that_boots_and_joins_between_two_calls_doubles_the_next() -> None:
+    by = Appraiser()
+    until = START + MINUTE_MS
+    appraised(by, START, advisories=(Advisory("p1", START, until),))
+    assert appraised(by, until).admitted == {"p1": 1}
+    answer = appraised(by, until + RANK_MS, census(instance("a")))
+    assert answer.admitted == {"p1": 2}
+    assert [(e.pool, e.cause) for e in answer.events] == [("p1", Cause.PROBE_SUCCEEDED)]
+
+
 def test_an_advisory_excludes_and_says_until_when() -> None:
     until = START + 3_600_000
     answer = appraised(Appraiser(), START, advisories=(Advisory("p2", START, until),))

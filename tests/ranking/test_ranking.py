@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from decimal import Decimal
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -149,10 +150,10 @@ def test_work_that_must_never_be_interrupted_sees_committed_pools_only() -> None
 def test_interrupting_a_unit_costs_what_a_drain_of_our_own_loses() -> None:
     found = ranked(contract(), mean=0.01)
     assert guaranteed_micro(found) == {"w": 250_000}
-    assert move_cost_micro(found) == {"w": round((0.25 + 1 / 15) * 250_000)}
+    assert move_cost_micro(found) == {"w": round((0.25 + 1 / 15 + 60 / 3600) * 250_000)}
     kept = ranked(contract(tier="resumable"), mean=0.01)
-    # with notice an on-notice checkpoint loses nothing: start-up 120 s + join 180 s
-    assert move_cost_micro(kept) == {"w": round(300 / 3600 * 250_000)}
+    # with notice an on-notice checkpoint loses nothing: start-up 120 s + join 180 s + drain 90 s
+    assert move_cost_micro(kept) == {"w": round(390 / 3600 * 250_000)}
 
 
 def test_contracts_with_equal_parameters_share_one_class_and_others_do_not() -> None:
@@ -180,9 +181,9 @@ def test_settled_hazards_do_not_move_for_noise() -> None:
     hazard=st.floats(1e-4, 0.4),
     more=st.floats(1.01, 3),
     rate=st.integers(1, 400),
-    tier=st.sampled_from(["anchored", "resumable", "staged", "requeued", "scavenger"]),
+    tier=st.sampled_from(get_args(TierName)),
 )
-def test_cost_rises_with_hazard_and_with_rate(hazard: float, more: float, rate: int, tier: str) -> None:
+def test_cost_rises_with_hazard_and_with_rate(hazard: float, more: float, rate: int, tier: TierName) -> None:
     chosen = contract(tier=tier).model_copy(update={"tolerance": Decimal(100)})
     dear = {"p1": Decimal(1), "p2": Decimal(1), "safe": Decimal(1)}
 
