@@ -64,7 +64,8 @@ class Reconciler:
     def cycle(self, *, dry_run: bool = False) -> Decision:
         """One cycle; with `dry_run` nothing is called, recorded or remembered."""
         seen = self.observe()
-        decision = decide(self.part, self.memory, seen, self.appraiser, self.commit)
+        appraiser = self.appraiser.rehearsal() if dry_run else self.appraiser
+        decision = decide(self.part, self.memory, seen, appraiser, self.commit)
         if dry_run:
             return decision
         self.memory = decision.memory
@@ -159,8 +160,9 @@ class Reconciler:
         except Conflict as error:
             return self._failed(step, Cause.ALLOCATION_CONFLICTS, error)
         except Transient as error:
+            # an API that does not answer says nothing about the pool
             self._hold(step.project, error)
-            return self._failed(step, Cause.CREATE_FAILED, error)
+            return _about(self._scribe(), EventType.INSTANCE_FAILED, step, error=str(error)[:200])
         except Refused as error:
             return self._failed(step, Cause.CREATE_FAILED, error)
         self._keep(

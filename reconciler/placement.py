@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Literal
 
 from reconciler.placement_greedy import drop_loose, grow, move_for_gain, planned_units, shrink_excess, trim
+from reconciler.placement_lack import obstacles
 from reconciler.placement_state import Line, Standing
 from reconciler.problem import (
     UNKNOWN_POOL,
@@ -104,7 +105,7 @@ def finish(standing: Standing, moves: list[Move], *, mode: str, bound_micro: int
     for need in standing.problem.needs:
         floor, rest = standing.line_of(need.workload)
         if floor.short or rest.short:
-            lacks = standing.obstacles(rest if rest.short else floor)
+            lacks = obstacles(standing, rest if rest.short else floor)
             shortfalls.append(Shortfall(need.workload, floor.short, rest.short, lacks))
     return Placement(
         counts=tuple(sorted(counts, key=lambda c: (c.workload, c.pool))),

@@ -12,10 +12,11 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
+from reconciler.placement_lack import waits_for_domains
 from reconciler.placement_state import Line, Standing
 from reconciler.problem import Move, MoveCause
 
-type_step = tuple[Line, int, int]
+Step = tuple[Line, int, int]
 """Line, column, lots: one addition of this run."""
 
 _LEVEL_SCALE = 1_000_000
@@ -63,7 +64,7 @@ def _in_excess(line: Line, k: int) -> bool:
     return any(line.group_units.get(g, 0) > share for g in line.groups[k])
 
 
-def fill(standing: Standing, line: Line, columns: Iterable[int]) -> list[type_step]:
+def fill(standing: Standing, line: Line, columns: Iterable[int]) -> list[Step]:
     """Adds what the line is short of, column after column; returns the additions."""
     steps = []
     for k in columns:
@@ -77,7 +78,7 @@ def fill(standing: Standing, line: Line, columns: Iterable[int]) -> list[type_st
     return steps
 
 
-def fill_again(standing: Standing, line: Line, columns: Sequence[int]) -> list[type_step]:
+def fill_again(standing: Standing, line: Line, columns: Sequence[int]) -> list[Step]:
     """`fill`, repeated while the count of domains opens columns that it had refused at first."""
     steps = fill(standing, line, columns)
     done = steps
@@ -106,16 +107,32 @@ def _grow_tier(standing: Standing, lines: list[Line], preferred: Callable[[Line]
         for k in sorted(line.loose):
             if line.short:
                 standing.complete(line, k)
-    steps: list[type_step] = []
+    steps: list[Step] = []
     for line in lines:
         steps += fill_again(standing, line, preferred(line))
     if _contended(standing, lines, steps):
         for line, k, lots in reversed(steps):
             standing.undo(line, k, lots)
-        fill_max_min(standing, lines, preferred)
+        steps = fill_max_min(standing, lines, preferred)
+    spare = 0
+    for line, k, lots in reversed(steps):
+        spare += _give_up_spare(standing, line, k, lots)
+    if spare and any(line.short for line in lines):
+        for line in lines:
+            fill_again(standing, line, preferred(line))
 
 
-def _contended(standing: Standing, lines: list[Line], steps: list[type_step]) -> bool:
+def _give_up_spare(standing: Standing, line: Line, k: int, lots: int) -> int:
+    """Takes back what a later, larger lot made superfluous, unless a domain would fall out of the count."""
+    spare = min(lots, (line.placed - line.wanted) // line.quanta[k])
+    if not line.is_floor and len(line.domain_lots) <= line.required:
+        spare = min(spare, line.domain_lots[line.domains[k]] - 1)
+    if spare > 0:
+        standing.undo(line, k, spare)
+    return max(0, spare)
+
+
+def _contended(standing: Standing, lines: list[Line], steps: list[Step]) -> bool:
     """Whether a short line could have had what another line of its tier took in this run."""
     short = [line for line in lines if line.short]
     if not short:
@@ -134,8 +151,8 @@ def _contended(standing: Standing, lines: list[Line], steps: list[type_step]) ->
     return False
 
 
-def fill_max_min(standing: Standing, lines: list[Line], preferred: Callable[[Line], Sequence[int]]) -> None:
-    """Progressive filling: one lot at a time for the lowest team, and in it for the lowest workload."""
+def fill_max_min(standing: Standing, lines: list[Line], preferred: Callable[[Line], Sequence[int]]) -> list[Step]:
+    """Progressive filling: one lot at a time for the lowest team, and in it for the lowest workload; returns the additions."""
     live = {id(line): list(preferred(line)) for line in lines}
     weights = [t.weight for t in standing.problem.teams]
     queues: dict[int, list[tuple[int, int, int, Line]]] = {}
@@ -147,29 +164,34 @@ def fill_max_min(standing: Standing, lines: list[Line], preferred: Callable[[Lin
         for t in queues
     ]
     heapq.heapify(teams)
+    steps: list[Step] = []
     while teams:
         _, salt, team = heapq.heappop(teams)
         queue = queues[team]
         _, rank, key, line = heapq.heappop(queue)
-        if _add_one(standing, line, live[key]) and line.short:
+        column = _add_one(standing, line, live[key])
+        if column is not None:
+            steps.append((line, column, 1))
+        if column is not None and line.short:
             heapq.heappush(queue, (_level(line), rank, key, line))
         if queue:
             heapq.heappush(teams, (standing.team_used[team] * _LEVEL_SCALE // weights[team], salt, team))
+    return steps
 
 
 def _level(line: Line) -> int:
     return line.placed * line.need.milli_ncu * _LEVEL_SCALE // line.need.weight
 
 
-def _add_one(standing: Standing, line: Line, columns: list[int]) -> bool:
-    """Adds one lot in the first column that takes it; forgets columns that can never take one again."""
+def _add_one(standing: Standing, line: Line, columns: list[int]) -> int | None:
+    """Adds one lot in the first column that takes it, and names it; forgets columns that can never take one again."""
     for k in list(columns):
         if standing.room(line, k, 1):
             standing.add(line, k, 1)
-            return True
-        if not standing.waits_for_domains(line, k):
+            return k
+        if not waits_for_domains(standing, line, k):
             columns.remove(k)
-    return False
+    return None
 
 
 def drop_loose(standing: Standing) -> None:
@@ -187,31 +209,37 @@ def shrink_excess(standing: Standing) -> list[Move]:
             break
         if line.is_floor or line.exempt:
             continue
-        for source in [k for k, n in line.movable.items() if n and line.have[k]]:
+        for source in _excess_columns(line):
             left = _move_out(standing, line, source, left, moves)
     return moves
 
 
+def _crowded(line: Line, k: int) -> bool:
+    """Whether the line uses too few domains and the column's holds more than one lot."""
+    return len(line.domain_lots) < line.required and line.domain_lots.get(line.domains[k], 0) > 1
+
+
 def _move_out(standing: Standing, line: Line, source: int, left: int, moves: list[Move]) -> int:
-    crowded = len(line.domain_lots) < line.required and line.domain_lots[line.domains[source]] > 1
-    while left > 0 and line.movable[source] and line.have[source] and (crowded or planned_excess(line, source)):
+    while left > 0 and source in _excess_columns(line):
+        crowded = _crowded(line, source)
         columns = [k for k in standing.order(line) if not crowded or line.domains[k] not in line.domain_lots]
         target = next((k for k in columns if k != source and _swap(standing, line, source, k)), None)
         if target is None:
             break
         moves.append(_move(standing, line, (source, target), 1, MoveCause.EXCESS))
         left -= 1
-        crowded = len(line.domain_lots) < line.required and line.domain_lots.get(line.domains[source], 0) > 1
     return left
 
 
-def planned_excess(line: Line, column: int) -> bool:
-    """Whether the column's domain or a group of it would hold more than its bound once the plan is carried out."""
+def _excess_columns(line: Line) -> list[int]:
+    """Columns with lots to move whose domain, or a group of it, would still be over its bound with the plan done."""
+    movable = [k for k, lots in line.movable.items() if lots and line.have[k]]
+    if not movable:
+        return []
     domain_units, group_units, largest = planned_units(line)
-    domain = line.domains[column]
-    if domain_units.get(domain, 0) > max(largest["domain", domain], line.pool_share):
-        return True
-    return any(group_units.get(g, 0) > max(largest["group", g], line.group_share) for g in line.groups[column])
+    full = {d for d, units in domain_units.items() if units > max(largest["domain", d], line.pool_share)}
+    over = {g for g, units in group_units.items() if units > max(largest["group", g], line.group_share)}
+    return [k for k in movable if line.domains[k] in full or not over.isdisjoint(line.groups[k]) or _crowded(line, k)]
 
 
 def planned_units(line: Line) -> tuple[dict[int, int], dict[int, int], dict[tuple[str, int], int]]:

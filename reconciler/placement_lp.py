@@ -80,7 +80,7 @@ class _Master:
     def __init__(self, standing: Standing, columns: Table, started: Ints, most_short: Floats) -> None:
         self.table = columns
         self.rows: Rows = fixed_rows(standing, columns)
-        self.solver = highspy.Highs()
+        self.solver = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy's constructor is untyped
         for name, value in (("output_flag", False), ("threads", 1), ("random_seed", 1), ("solver", "simplex")):
             self.solver.setOptionValue(name, value)
         self.short_cost = _short_costs(columns)
@@ -165,7 +165,14 @@ class _Master:
         starts, index, value = self.rows.entries(fresh)
         table = self.table
         self.solver.addCols(
-            fresh.size, table.cost[fresh], np.zeros(fresh.size), table.most[fresh], index.size, starts, index, value
+            fresh.size,
+            table.cost[fresh],
+            np.zeros(fresh.size),
+            table.most[fresh],
+            index.size,
+            starts.astype(np.int32),
+            index.astype(np.int32),
+            value,
         )
 
     def _bound_rows(self, broken: list[tuple[int, frozenset[int], float]]) -> None:

@@ -85,8 +85,8 @@ class Rows:
         keep = (row >= 0) & (value != 0)
         number, row, value = number[keep], row[keep], value[keep]
         order = np.lexsort((row, number))
-        starts = np.searchsorted(number[order], np.arange(fresh.size)).astype(np.int32)
-        return starts, row[order].astype(np.int32), value[order]
+        starts = np.searchsorted(number[order], np.arange(fresh.size))
+        return starts, row[order], value[order]
 
     def _cut_entries(self, fresh: Ints) -> tuple[Ints, Ints, Floats]:
         number: list[int] = []

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from correlation_groups.spread import keeps_pools, limit, pools_required
-from reconciler.problem import Held, Lack, Need, Problem, Resources, lot_of
+from correlation_groups.spread import limit, pools_required
+from reconciler.problem import Held, Need, Problem, Resources, lot_of
 
 _UNBOUNDED = 1 << 60
 
@@ -355,46 +355,9 @@ class Standing:
                 line.sorted_columns = sorted(range(line.addable), key=key.__getitem__)
         return line.sorted_columns
 
-    def waits_for_domains(self, line: Line, k: int) -> bool:
-        """Whether only the count of domains refuses column `k` now, so that it may open again."""
-        return self._obstacle(line, k) is Lack.POOL_COUNT
-
     def salt(self, name: str) -> int:
         """The day's tie-break of a name."""
         return _mix(self.problem.tie_break, name)
-
-    def obstacles(self, line: Line) -> tuple[Lack, ...]:
-        """Why nothing more fits, over all columns, most frequent first."""
-        if not line.addable:
-            return (Lack.NO_OFFER,)
-        seen: dict[Lack, int] = {}
-        for k in range(line.addable):
-            lack = self._obstacle(line, k)
-            seen[lack] = seen.get(lack, 0) + 1
-        return tuple(sorted(seen, key=lambda lack: (-seen[lack], lack.value)))
-
-    def _obstacle(self, line: Line, k: int) -> Lack:
-        quantum = line.quanta[k]
-        if self.headroom[line.pools[k]] < line.per_lot[k]:
-            return Lack.HEADROOM
-        if any(f < s for f, s in zip(self.free[line.domains[k]], line.sizes[k], strict=True) if s):
-            return Lack.CAPACITY
-        if self.team_left[line.team] < quantum * line.need.milli_ncu:
-            return Lack.TEAM_LIMIT
-        used = line.domain_units.get(line.domains[k], 0) + line.unknown_units
-        if used + quantum > max(quantum, line.pool_share):
-            return Lack.POOL_SHARE
-        share = max(quantum, line.group_share) - line.unknown_units
-        if any(line.group_units.get(g, 0) + quantum > share for g in line.groups[k]):
-            return Lack.GROUP_SHARE
-        kept = line.domains[k] not in line.domain_lots or keeps_pools(
-            units=line.placed + quantum,
-            domains=len(line.domain_lots),
-            desired=line.wanted,
-            required=line.required,
-            largest_quantum=line.largest,
-        )
-        return Lack.CAPACITY if kept else Lack.POOL_COUNT
 
 
 def _sizes(resources: Resources) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType
+from reconciler.appraisal import PastHour
 from reconciler.cycle import Decision, Memory
 from reconciler.drafts import Scribe
 from reconciler.fleet import Instance
@@ -43,7 +44,10 @@ HOURS_IN_MONTH = 730
 
 @dataclass(frozen=True)
 class Setting:
-    """One run: where, when, how long, with which disturbances. What happens before `counts_from` is warm-up."""
+    """One run: where, when, how long, with which disturbances. What happens before `counts_from` is warm-up.
+
+    `past` is what is known of the pools' losses before it starts.
+    """
 
     estate: Estate
     region: str
@@ -53,6 +57,7 @@ class Setting:
     cloud: CloudParameters
     waves: Sequence[Wave] = ()
     counts_from: int = 0
+    past: tuple[PastHour, ...] = ()
 
 
 @dataclass
@@ -122,6 +127,7 @@ class World:
         )
         self.run_result.first_action_ms = self.site.first_action_ms
         self.policy = policy
+        policy.appraiser.remember(policy.part, setting.past)
         self.reconciler = Reconciler(
             policy.part,
             Ports(
