@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 
-from ebbtide.day import Aside, Losses, Order, Passed, aside, let_pass, losses, the_day
-from ebbtide.ending import booked, period_of, recorded, spooled_events, telling_loss
+from ebbtide.day import Aside, Losses, Order, aside, let_pass, losses, the_day
+from ebbtide.ending import booked, noticed_at, period_of, recorded, spooled_events, telling_loss
 from ebbtide.estate import estate_of, known_region, reference
 from ebbtide.render_demo import Screen, as_document, as_text, plain
 from ebbtide.state import State, being_written
 from ebbtide.terminal import Bars, Terminal
-from ledger.events import Event, EventType
 from reconciler.desired import partition
 from repo_layout.adapters.git_lay import Authorship, files_below, lay
 
@@ -53,8 +51,8 @@ def _run(args: argparse.Namespace, terminal: Terminal, state: State, chosen: Los
         ours = booked(state, part, passed, events, policy=OURS, period=period)
         theirs_passed = beside.join(lambda share, note: bars.show(1, share, note))
     theirs = booked(state, part, theirs_passed, spooled_events(state, THEIRS), policy=THEIRS, period=period)
-    record = recorded(order(OURS), part, day, passed.last, (ours, theirs))
-    _keep(state, passed)
+    record = recorded(order(OURS), part, day, passed.last, (ours.record, theirs.record))
+    state.write_journals(passed.journals)
     state.write(record)
     lost = telling_loss(events, period)
     screen = Screen(
@@ -63,7 +61,7 @@ def _run(args: argparse.Namespace, terminal: Terminal, state: State, chosen: Los
         files=len(files),
         state=str(state.folder),
         lost=lost,
-        lost_at=_noticed_at(events, lost),
+        lost_at=noticed_at(events, lost),
         report="",
         seconds=perf_counter() - began,
     )
@@ -77,12 +75,3 @@ def _run(args: argparse.Namespace, terminal: Terminal, state: State, chosen: Los
 def _both(bars: Bars, beside: Aside, share: float, note: str) -> None:
     bars.show(0, share, note)
     beside.poll(lambda other, said: bars.show(1, other, said))
-
-
-def _keep(state: State, passed: Passed) -> None:
-    state.write_journals(passed.journals)
-
-
-def _noticed_at(events: Sequence[Event], instance: str) -> int:
-    told = (e.occurred_at for e in events if e.instance == instance and e.type is EventType.NOTICE_RECEIVED)
-    return next(told, 0)

@@ -134,9 +134,11 @@ def _invoice(view: SavingsView, paint: Paint) -> list[str]:
     line = f"the provider's invoice of the whole region: {euros(found.invoice_ticks, view.currency)}"
     if found.consistent:
         return [f"{line}; {paint.good('the terms sum to it, to the last digit')}"]
+    instances = count(len(found.disagreements), "instance")
+    unpriced = count(len(found.unpriced_losses), "loss", "losses")
     lines = [
-        f"{line}; {paint.bad('the terms do not sum to it')}: they differ by {found.difference} ticks, "
-        f"{count(len(found.disagreements), 'instance')} and {count(len(found.unpriced_losses), 'loss', 'losses')} do not add up"
+        f"{line}; {paint.bad('the terms do not sum to it')}: {found.difference} ticks of difference",
+        f"  {instances} and {unpriced} do not add up",
     ]
     lines += [f"  ebbtide explain action {one.instance}" for one in found.disagreements[:3]]
     return lines
