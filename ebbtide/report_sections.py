@@ -5,18 +5,22 @@ Pure; called by `ebbtide.report`. Each section is a sentence that says what happ
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from ebbtide import report_charts, report_charts_spread
 from ebbtide.report_charts import Span, short_place
 from ebbtide.report_charts_money import amount, drain_durations
-from ebbtide.report_data import Findings, ReportData
+from ebbtide.report_data import Findings, ReportData, WaveShares
 from ebbtide.report_html import Markup, details, join, picture, section, table, tag
 from ebbtide.report_losses import FATES
 from ebbtide.report_reading import Fate
 from ebbtide.report_svg import HOUR_MS, clock, figure, share_text
 from ledger.reports import percent
 from simulation.summary import DaySummary, Drains, quantile
+
+PROMISED_MS = 2_000
+"""From a notice to the first action on the node, at most."""
 
 STRICT = 2
 """Tiers 1 and 2 are strict: what counts for them is the minutes below their minimum."""
@@ -65,9 +69,8 @@ def headline(data: ReportData, found: Findings) -> Markup:
 def _figures(ours: DaySummary, peer: DaySummary) -> list[tuple[str, str, str, str]]:
     """`(name, ours, price-first, what it is)` of each key figure."""
 
-    def both(name: str, show: object, note: str) -> tuple[str, str, str, str]:
-        call = show if callable(show) else str
-        return name, str(call(ours)), str(call(peer)), note
+    def both(name: str, show: Callable[[DaySummary], str], note: str) -> tuple[str, str, str, str]:
+        return name, show(ours), show(peer), note
 
     return [
         both(
@@ -179,8 +182,8 @@ def concentration(data: ReportData, found: Findings) -> Markup:
         "A bound says how much of one workload may stand in one capacity domain or correlation group. "
         f"{figure(ours.broken)} of Ebbtide's {figure(ours.requests)} requests went over one, against "
         f"{figure(peer.broken)} of {figure(peer.requests)} under price-first. "
-        f"In {figure(ours.falls_broke)} windows of three minutes more of a workload fell in one place than its bound had "
-        f"allowed when it was placed; under price-first in {figure(peer.falls_broke)}. "
+        f"In {figure(ours.falls_broke)} windows of three minutes more of a workload fell in one place than its bound "
+        f"had allowed when it was placed; under price-first in {figure(peer.falls_broke)}. "
         "A line above 1\u00d7 without such a request is an excess that arose by itself: a "
         "workload shrank, and what it holds is moved at pace."
     )
@@ -193,37 +196,36 @@ def concentration(data: ReportData, found: Findings) -> Markup:
         )
     ]
     if found.largest is not None:
-        shares, wave = found.largest, found.largest.wave
-        parts.append(tag("h3", f"The largest wave: hall {short_place(wave.hall)}, {clock(wave.begins, data.zone)}"))
-        parts.append(
-            picture(
-                "halls-picture",
-                partial(report_charts_spread.halls_fallen, shares.halls, shares.peer_halls),
-                "Lent instances that stood before the wave and were taken by it, on the same minutes of the same day.",
-            )
-        )
-        worst = [
-            (name, share_text(share), share_text(dict(shares.peer_workloads).get(name, 0.0)))
-            for name, share in shares.workloads[:10]
-        ]
-        parts.append(
-            picture(
-                "workloads-picture",
-                partial(report_charts_spread.workloads_fallen, shares.workloads, shares.peer_workloads),
-                "Workloads of eight lent units or more. Columns upwards are Ebbtide's, downwards price-first's; "
-                "further right means that more of one workload fell at once.",
-                details(
-                    "The numbers",
-                    table(
-                        "Workloads hit hardest under Ebbtide",
-                        ("workload", "Ebbtide", "price-first"),
-                        worst,
-                        columns="lrr",
-                    ),
-                ),
-            )
-        )
+        parts += _waves(data, found.largest)
     return section("bounds", "Concentration against its bounds", lead, *parts)
+
+
+def _waves(data: ReportData, shares: WaveShares) -> list[Markup]:
+    """What waves did: to workloads over the whole day, to halls in the largest one."""
+    theirs = dict(shares.peer_workloads)
+    worst = [(name, share_text(one), share_text(theirs.get(name, 0.0))) for name, one in shares.workloads[:10]]
+    wave = shares.wave
+    return [
+        tag("h3", "What fell together"),
+        picture(
+            "workloads-picture",
+            partial(report_charts_spread.workloads_fallen, shares.workloads, shares.peer_workloads),
+            "Workloads of eight lent units or more, each by its worst wave of the day. Columns upwards are Ebbtide's, "
+            "downwards price-first's; further right means that more of one workload fell at once.",
+            details(
+                "The numbers",
+                table(
+                    "Workloads hit hardest under Ebbtide", ("workload", "Ebbtide", "price-first"), worst, columns="lrr"
+                ),
+            ),
+        ),
+        tag("h3", f"The largest wave: hall {short_place(wave.hall)}, {clock(wave.begins, data.zone)}"),
+        picture(
+            "halls-picture",
+            partial(report_charts_spread.halls_fallen, shares.halls, shares.peer_halls),
+            "Lent instances that stood before the wave and were taken by it, on the same minutes of the same day.",
+        ),
+    ]
 
 
 def _bounds_table(found: Findings) -> Markup:
@@ -300,8 +302,8 @@ def drains(data: ReportData, found: Findings) -> Markup:
         "drains",
         "Drains",
         f"From a notice to a node's first action: {figure(half)} ms at the median, {figure(most)} ms at the 99th "
-        "percentile (at most 2 000 ms are promised). A drain is verified when the node was seen empty before its "
-        "notice ended.",
+        f"percentile (at most {figure(PROMISED_MS)} ms are promised). A drain is verified when the node was seen empty "
+        "before its notice ended.",
         picture(
             "drains-picture",
             partial(drain_durations, found.drains, TIERS),
