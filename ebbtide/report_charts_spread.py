@@ -101,7 +101,7 @@ def workloads_fallen(
     body.append(text(frame.right, frame.bottom + 30, "of the workload's lent units", "tick", anchor="end"))
     for (label, worst), y in (
         (_worst("Ebbtide", ours), frame.top + 4),
-        (_worst("price-first", peer), frame.bottom - (26 if small else 12)),
+        (_worst("price-first", peer), frame.bottom - 26),
     ):
         where = (frame.right, "end") if small else (frame.right + 10, "start")
         body.append(text(where[0], y + 4, label, "label", anchor=where[1]))
