@@ -47,14 +47,15 @@ def _keep_stdout_ours() -> None:
 
     The solver's library greets on descriptor 1 when it is loaded, in the middle of somebody's JSON.
     """
-    if sys.stdout is not sys.__stdout__:
+    before = sys.__stdout__
+    if before is None or sys.stdout is not before:  # closed, or somebody else's already
         return
-    sys.stdout.flush()
+    before.flush()
     ours = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)
-    sys.stdout = os.fdopen(ours, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+    sys.stdout = os.fdopen(ours, "w", encoding=before.encoding, errors=before.errors)
 
 
 def _complained(message: str, hint: str) -> int:
