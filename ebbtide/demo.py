@@ -7,12 +7,16 @@ from pathlib import Path
 from time import perf_counter
 
 from ebbtide.day import Aside, Losses, Order, aside, let_pass, losses, the_day
-from ebbtide.ending import booked, noticed_at, period_of, recorded, spooled_events, telling_loss
+from ebbtide.ending import Booked, booked, costs_of, noticed_at, period_of, recorded, spooled_events, telling_loss
 from ebbtide.estate import estate_of, known_region, reference
+from ebbtide.grammar import DEFAULT_STATE
 from ebbtide.render_demo import Screen, as_document, as_text, plain
-from ebbtide.state import State, being_written
+from ebbtide.report import write_report
+from ebbtide.report_data import PolicyDay, ReportData
+from ebbtide.report_losses import paid_ids
+from ebbtide.state import RunRecord, State, being_written
 from ebbtide.terminal import Bars, Terminal
-from reconciler.desired import partition
+from reconciler.desired import Partition, partition
 from repo_layout.adapters.git_lay import Authorship, files_below, lay
 
 OURS, THEIRS = "ebbtide", "price-first"
@@ -54,6 +58,7 @@ def _run(args: argparse.Namespace, terminal: Terminal, state: State, chosen: Los
     record = recorded(order(OURS), part, day, passed.last, (ours.record, theirs.record))
     state.write_journals(passed.journals)
     state.write(record)
+    write_report(state.report, _pictures(state, part, record, ours, theirs))
     lost = telling_loss(events, period)
     screen = Screen(
         record=record,
@@ -62,7 +67,7 @@ def _run(args: argparse.Namespace, terminal: Terminal, state: State, chosen: Los
         state=str(state.folder),
         lost=lost,
         lost_at=noticed_at(events, lost),
-        report="",
+        report=str(state.report),
         seconds=perf_counter() - began,
     )
     if terminal.as_json:
@@ -75,3 +80,30 @@ def _run(args: argparse.Namespace, terminal: Terminal, state: State, chosen: Los
 def _both(bars: Bars, beside: Aside, share: float, note: str) -> None:
     bars.show(0, share, note)
     beside.poll(lambda other, said: bars.show(1, other, said))
+
+
+def _pictures(state: State, part: Partition, record: RunRecord, ours: Booked, theirs: Booked) -> ReportData:
+    """What the report is drawn from."""
+
+    def one(booked_day: Booked) -> PolicyDay:
+        return PolicyDay(
+            summary=booked_day.record.summary,
+            moments=booked_day.record.moments,
+            events=booked_day.events,
+            waste=booked_day.waste,
+            reconciliation=booked_day.reconciliation,
+        )
+
+    return ReportData(
+        title=record.title,
+        source=record.source,
+        recorded=record.recorded,
+        zone=str(part.estate.region(part.region).time_zone),
+        commit=record.commit,
+        hall_of={pool.name: pool.hall for pool in part.pools},
+        tier_of={contract.name: contract.tier.value for contract in part.contracts},
+        ours=one(ours),
+        peer=one(theirs),
+        costs=costs_of(state, paid_ids(ours.events)),
+        options="" if str(state.folder) == DEFAULT_STATE else f" --state {state.folder}",
+    )

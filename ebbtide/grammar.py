@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 VERSION = "0.1.0"
+DEFAULT_STATE = ".demo"
 
 EXIT_CODES = """\
 exit codes:
@@ -97,7 +98,9 @@ def _day(to: argparse.ArgumentParser) -> None:
 
 
 def _state(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--state", metavar="DIR", default=".demo", help="what demo or run left (default: %(default)s)")
+    to.add_argument(
+        "--state", metavar="DIR", default=DEFAULT_STATE, help="what demo or run left (default: %(default)s)"
+    )
 
 
 def _moment(to: argparse.ArgumentParser) -> None:
@@ -159,7 +162,9 @@ def _traces(to: argparse.ArgumentParser) -> None:
 
 
 def _demo(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--state", metavar="DIR", default=".demo", help="where to leave everything (default: %(default)s)")
+    to.add_argument(
+        "--state", metavar="DIR", default=DEFAULT_STATE, help="where to leave everything (default: %(default)s)"
+    )
     to.add_argument("--region", metavar="R", default="aarhus", help="aarhus, bremen or cadiz (default: %(default)s)")
     _day(to)
     to.add_argument("--hours", type=_hours, default=24.0, metavar="H", help="hours of the day (default: 24)")

@@ -82,7 +82,8 @@ def largest_wave(day: Day, part: Partition) -> Wave | None:
     size = {pool.domain: pool.hosts.count for pool in part.pools}
     noticed = [wave for wave in day.waves if wave.noticed]
     for wave in noticed:
-        hosts[wave.reclaim] += wave.share * size.get(wave.domain, 0)
+        share = wave.share * size.get(wave.domain, 0) if wave.share is not None else 0.0
+        hosts[wave.reclaim] += share + (wave.count or 0)
     if not noticed:
         return None
     most = max(hosts, key=lambda reclaim: (hosts[reclaim], reclaim))

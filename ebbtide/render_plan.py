@@ -102,10 +102,10 @@ def _steps(steps: Sequence[Step], paint: Paint) -> list[str]:
     if not steps:
         return ["  nothing to do: what stands is what is wanted"]
     bundles = sorted(alike(step for step in steps if step.kind.value in SIGNS), key=lambda b: SIGNS[b.kind] != "+")
-    lines = columns([_row(bundle, paint) for bundle in bundles[:MOST_LINES]], "<<>>><<<")
     if len(bundles) > MOST_LINES:
-        rest = sum(len(bundle.names) for bundle in bundles[MOST_LINES:])
-        lines.append(paint.dim(f"  and {rest} more steps; --output json lists every one"))
+        lines = [*_by_workload(bundles, paint), paint.dim("  summed by workload; --output json lists every step")]
+    else:
+        lines = columns([_row(bundle, paint) for bundle in bundles], "<<>><<<")
     tidied = Counter((step.kind.value, step.cause.value) for step in steps if step.kind.value not in SIGNS)
     return lines + [
         paint.dim(f"~ {kind}  {count(number, 'instance')}: {words(cause)}") for (kind, cause), number in tidied.items()
@@ -119,13 +119,37 @@ def _row(bundle: Alike, paint: Paint) -> tuple[str, ...]:
     return (
         colour(f"{sign} {bundle.kind}"),
         words(bundle.cause),
-        str(len(bundle.names)),
-        "x",
-        f"{bundle.units}u",
+        f"{len(bundle.names)} x",
+        count(bundle.units, "unit"),
         bundle.workload,
         bundle.pool + kind,
         paint.dim(listed(bundle.details, most=1)),
     )
+
+
+def _by_workload(bundles: Iterable[Alike], paint: Paint) -> list[str]:
+    """A line for each kind, cause and workload; the pools only counted."""
+    sums: dict[tuple[str, str, str, str], list[Alike]] = defaultdict(list)
+    for bundle in bundles:
+        sums[bundle.kind, bundle.cause, bundle.paid, bundle.workload].append(bundle)
+    rows = []
+    for (kind, cause, paid, workload), found in sums.items():
+        sign = SIGNS[kind]
+        colour = paint.good if sign == "+" else paint.bad
+        instances = sum(len(bundle.names) for bundle in found)
+        units = sum(len(bundle.names) * bundle.units for bundle in found)
+        pools = len({bundle.pool for bundle in found})
+        rows.append(
+            (
+                colour(f"{sign} {kind}"),
+                words(cause) + ("" if paid in (Paid.RECLAIMABLE.value, cause) else f" ({paid})"),
+                count(instances, "instance"),
+                count(units, "unit"),
+                workload,
+                f"in {count(pools, 'pool')}",
+            )
+        )
+    return columns(rows, "<<>><<")
 
 
 def _refusals(refused: Sequence[Refusal], paint: Paint) -> list[str]:

@@ -17,7 +17,7 @@ MOST_ROWS = 40
 class SavingsView:
     """Rows (by workload, or by tier) with their names, their sum, the waste behind it and the invoice's verdict.
 
-    `subject` says whose saving it is: a region, or one workload of it.
+    `subject` says whose saving it is: a region, or one workload of it. Rows that are not `in_order` are shown by net.
     """
 
     subject: str
@@ -26,6 +26,7 @@ class SavingsView:
     total: NetSaving
     waste: Sequence[Waste]
     reconciled: Reconciliation
+    in_order: bool = False
 
 
 FORMULA: tuple[tuple[str, str, str], ...] = (
@@ -80,7 +81,9 @@ def _terms(view: SavingsView, paint: Paint) -> list[str]:
 
 
 def _rows(view: SavingsView, paint: Paint) -> list[str]:
-    ordered = sorted(view.rows.items(), key=lambda item: -item[1].net)
+    ordered = list(view.rows.items())
+    if not view.in_order:
+        ordered.sort(key=lambda item: -item[1].net)
     shown = ordered if len(ordered) <= MOST_ROWS else ordered[:MOST_ROWS]
     head = tuple(paint.bold(text) for text in ("", "net", "of value", "paid", "unit-hour", "wasted"))
     rows = [head, *((name or "shared", *_cells(row)) for name, row in shown)]
