@@ -9,11 +9,11 @@ from time import perf_counter
 from ebbtide.day import Aside, Losses, Order, aside, let_pass, losses, the_day
 from ebbtide.ending import Booked, booked, costs_of, noticed_at, period_of, recorded, spooled_events, telling_loss
 from ebbtide.estate import estate_of, known_region, reference
-from ebbtide.grammar import DEFAULT_STATE
 from ebbtide.render_demo import Screen, as_document, as_text, plain
 from ebbtide.report import write_report
 from ebbtide.report_data import PolicyDay, ReportData
 from ebbtide.report_losses import paid_ids
+from ebbtide.report_source import assembled
 from ebbtide.state import RunRecord, State, being_written
 from ebbtide.terminal import Bars, Terminal
 from reconciler.desired import Partition, partition
@@ -94,16 +94,5 @@ def _pictures(state: State, part: Partition, record: RunRecord, ours: Booked, th
             reconciliation=booked_day.reconciliation,
         )
 
-    return ReportData(
-        title=record.title,
-        source=record.source,
-        recorded=record.recorded,
-        zone=str(part.estate.region(part.region).time_zone),
-        commit=record.commit,
-        hall_of={pool.name: pool.hall for pool in part.pools},
-        tier_of={contract.name: contract.tier.value for contract in part.contracts},
-        ours=one(ours),
-        peer=one(theirs),
-        costs=costs_of(state, paid_ids(ours.events)),
-        options="" if str(state.folder) == DEFAULT_STATE else f" --state {state.folder}",
-    )
+    costs = costs_of(state, paid_ids(ours.events))
+    return assembled(state, record, part.estate, ours=one(ours), peer=one(theirs), costs=costs)
