@@ -118,7 +118,7 @@ def _pools(view: WorkloadView, paint: Paint) -> list[str]:
     note = (
         f"  {currency} per useful unit-hour, cheapest first; {offered} of {len(ranked)} with fitting attributes offered"
     )
-    scratch = view.contract.restart in ("from-scratch", "requeue")
+    scratch = view.contract.restart in ("from-scratch", "requeue") or view.contract.checkpoint.mode == "none"
     run = format_duration(view.contract.expected_run)
     formula = (
         f"  cost = rate x (e^x - 1) / x x (1 + interr. x start) + fallback, x = interr. x a run of {run}"
