@@ -97,7 +97,9 @@ def workloads_fallen(
             )
     body.append(line(frame.left, middle, frame.right, middle, "axis"))
     percents = range(0, min(20, furthest + 1) * 5 + 1, 20 if small and furthest > 6 else 10)
-    body += [text(x(p / 100), frame.bottom + 15, f"{p} %", "tick", anchor="middle") for p in percents]
+    for p in percents:
+        side = "end" if x(p / 100) > frame.right - 14 else "middle"
+        body.append(text(x(p / 100), frame.bottom + 15, share_text(p / 100), "tick", anchor=side))
     body.append(text(frame.right, frame.bottom + 30, "of the workload's lent units", "tick", anchor="end"))
     for (label, worst), y in (
         (_worst("Ebbtide", ours), frame.top + 4),

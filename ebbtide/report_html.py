@@ -62,7 +62,7 @@ def table(
         cells[0] = Markup(f'<th scope="row" class="{kinds[0]}">{words(row[0])}</th>')
         lines.append(tag("tr", *cells, kind="total" if number >= len(body) - foot else ""))
     whole = tag("table", tag("caption", caption), tag("thead", top), tag("tbody", *lines), kind=kind)
-    return Markup(f'<div class="scroll" tabindex="0">{whole}</div>')
+    return Markup(f'<div class="scroll" tabindex="0" role="group" aria-label="{escape(caption)}">{whole}</div>')
 
 
 def details(summary: str, *inner: str, ident: str = "") -> Markup:

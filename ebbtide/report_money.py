@@ -207,7 +207,7 @@ def losses(data: ReportData, found: Findings) -> Markup:
     lead = (
         "What one loss cost: work that is done again, slots that drained, and boots and loading of what took its "
         "place. Each opens to its chain, from the notice to the money, and to the command that tells it from the "
-        "ledger."
+        "ledger, with times in UTC."
     )
     if not found.losses:
         return section("losses", "The dearest losses", "The provider took no instance back on this day.")
@@ -257,5 +257,5 @@ def _chain(number: int, one: Loss, data: ReportData) -> Markup:
         columns="lllr",
         foot=0,
     )
-    follow = tag("p", "Follow it: ", command(_line("explain", "action", one.taking.event_id, options=data.options)))
+    follow = tag("p", "Follow it: ", command(_line("explain", "action", one.taking.cause_id, options=data.options)))
     return details(summary, told, follow, ident=f"loss-{number}")

@@ -37,7 +37,9 @@ def full() -> dict[str, Draw]:
         "taken_back": partial(report_charts.taken_back, found.bins, found.waves, SPAN),
         "concentration": partial(report_charts.concentration, found.moments, found.peer_moments, SPAN),
         "halls": partial(report_charts_spread.halls_fallen, shares.halls, shares.peer_halls),
-        "workloads": partial(report_charts_spread.workloads_fallen, shares.workloads, shares.peer_workloads),
+        "workloads": partial(
+            report_charts_spread.workloads_fallen, [("a", 0.3), ("b", 0.02)], [("a", 1.0), ("c", 0.5)]
+        ),
         "exclusions": partial(report_charts_spread.exclusions, found.closed, found.probes, SPAN),
         "waterfall": partial(report_charts_money.waterfall, bars, "EUR"),
         "wasted": partial(report_charts_money.wasted, waste, 100 * TICKS, "EUR"),
@@ -74,6 +76,14 @@ def read(drawn: str) -> ET.Element:
     return ET.fromstring(drawn)  # noqa: S314 - our own text
 
 
+def box(one: ET.Element) -> tuple[float, float, float, str]:
+    """Left, right, baseline and words of a text, narrower than any face draws it: an overlap here is one everywhere."""
+    words = one.text or ""
+    wide = len(words) * 5.2
+    start = float(one.attrib["x"]) - wide * {"middle": 0.5, "end": 1.0}.get(one.attrib.get("text-anchor", ""), 0)
+    return start, start + wide, float(one.attrib["y"]), words
+
+
 @pytest.mark.parametrize("width", [960, 344])
 @pytest.mark.parametrize("name", sorted(EMPTY))
 def test_a_picture_is_well_formed_has_a_title_and_stays_inside_its_frame(name: str, width: int) -> None:
@@ -87,6 +97,9 @@ def test_a_picture_is_well_formed_has_a_title_and_stays_inside_its_frame(name: s
     for shape in root.iter():
         for axis, end in (("x", width), ("y", height)):
             assert -0.5 <= float(shape.attrib.get(axis, 0)) <= end
+        if shape.tag.endswith("}text"):
+            left, right, _, words = box(shape)
+            assert -1 <= left < right <= width + 1, words
         if shape.tag.endswith("rect"):
             assert float(shape.attrib["x"]) + float(shape.attrib["width"]) <= width + 1
 
@@ -109,14 +122,8 @@ def test_a_hostile_name_stays_text(name: str) -> None:
 @pytest.mark.parametrize("width", [960, 344])
 @pytest.mark.parametrize("name", sorted(EMPTY))
 def test_no_words_overlap(name: str, width: int) -> None:
-    boxes = []
-    for one in read(full()[name](width=width, name="p")).iter():
-        if one.tag.endswith("}text") and one.text:
-            wide = len(one.text) * 5.2  # narrower than any face draws them: an overlap here is one everywhere
-            start = float(one.attrib["x"]) - wide * {"middle": 0.5, "end": 1.0}.get(
-                one.attrib.get("text-anchor", ""), 0
-            )
-            boxes.append((start, start + wide, float(one.attrib["y"]), one.text))
+    texts = (one for one in read(full()[name](width=width, name="p")).iter() if one.tag.endswith("}text"))
+    boxes = [box(one) for one in texts]
     for number, (left, right, y, words) in enumerate(boxes):
         for other_left, other_right, other_y, other in boxes[number + 1 :]:
             if abs(y - other_y) < 9:
