@@ -44,8 +44,8 @@ class Outlook:
     `quantile` is the probability of `upper`.
     """
 
-    memories_h: tuple[float, ...] = (720.0, 24.0, 1.0)
-    strength: tuple[float, ...] = (2.0, 2.0)
+    memories_h: tuple[float, ...] = (720.0, 168.0, 24.0, 1.0)
+    strength: tuple[float, ...] = (2.0, 1.0, 0.3)
     prior_rate: float = 0.005
     prior_shape: float = 1.0
     least_shape: float = 0.3
@@ -221,12 +221,15 @@ def hazards(history: History) -> Hazards:
     shape, rate = _longest(history)
     slow_mean = shape / rate
     slow_upper = slow_mean * np.maximum(1.0, quantile_over_mean(shape, outlook.quantile))
-    mean = slow_mean
+    mean, slow_shape = slow_mean, shape
     for strength, evidence in zip(outlook.strength, history.evidence[1:], strict=True):
         phi = _dispersion(outlook, evidence.losses, evidence.squares, _region_dispersion(history))
         shape = strength + evidence.losses / phi
         rate = strength / mean + evidence.exposure / phi
         mean = shape / rate
+    if len(history.evidence) > 1:
+        # relative variances add: what the coming hours do around the mean, and how well the mean is known
+        shape = 1.0 / (1.0 / shape + 1.0 / slow_shape)
     upper = mean * np.maximum(1.0, quantile_over_mean(shape, outlook.quantile))
     return Hazards(history.topology, mean, upper, slow_mean, slow_upper)
 

@@ -19,14 +19,15 @@ import numpy as np
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType
+from pools import exclusion, forward
 from pools.board import Assumptions, Board, board
 from pools.interruption import Floats, Hazards, History, Outlook, Topology, hazards, observe_arrays
-from pools.provider import NoticeKind, RateCard
+from pools.provider import RateCard
 from pools.ranking import Ranking, Rates, guaranteed_micro, move_cost_micro, rank, settle
+from reconciler import evidence
 from reconciler.census import Census
 from reconciler.desired import Partition
 from reconciler.drafts import Scribe
-from reconciler.fleet import Phase
 from reconciler.problem import Offers, Resources
 
 if TYPE_CHECKING:
@@ -42,11 +43,6 @@ LONGEST_STEP_MS = 3_600_000
 """Exposure is credited for at most this long between two calls: after an outage nobody knows who ran how long."""
 
 HOUR_MS = 3_600_000
-MIB = 2**20
-PLENTY_GIB = 1_000_000
-"""Forward capacity says nothing of local disk: the flavor's own disk comes with it."""
-
-TEACHING = frozenset({NoticeKind.RECLAIM, NoticeKind.HOST_FAILURE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +87,8 @@ class Learnt:
     """All that lasts between two calls.
 
     `published` are the hazards the ranking rests on (rows: mean, upper, slow mean, slow upper); `exposure` and `losses`
-    have gathered since the last ranking; `heard` holds the pool of each noticed instance that was counted as a loss.
+    have gathered since the last ranking, `heard` holds the pool of each noticed instance that was counted as a loss,
+    `failed` the acquisitions that failed since the last call, `starting` the instances that were not nodes yet.
     """
 
     ground: Ground | None = None
@@ -100,6 +97,10 @@ class Learnt:
     exposure: Mapping[str, float] = field(default_factory=dict)
     losses: Mapping[str, float] = field(default_factory=dict)
     heard: Mapping[str, str] = field(default_factory=dict)
+    failed: tuple[exclusion.Failed, ...] = ()
+    starting: frozenset[str] = frozenset()
+    excluded: exclusion.State | None = None
+    ahead: forward.Forward = field(default_factory=forward.Forward)
     called_at: int = 0
     ranked_at: int = 0
     card: RateCard | None = None
@@ -120,30 +121,34 @@ class Appraiser:
         """A second appraiser that knows the same and learns apart."""
         return Appraiser(outlook=self._outlook, assumptions=self._assumptions, learnt=self._learnt)
 
-    def acquisition_failed(self, pool: str, workload: str, cause: Cause, now: int) -> None:
-        """A create call failed: remembered until the next call."""
+    def acquisition_failed(self, pool: str, workload: str, cause: Cause, now: int) -> None:  # noqa: ARG002 - held against the pool, whoever asked
+        """A create call failed; it is judged in the next call, against the pool and not against `workload`."""
+        self._learnt = replace(self._learnt, failed=(*self._learnt.failed, exclusion.Failed(pool, cause, now)))
 
     def appraise(self, part: Partition, counted: Census, seen: Seen, scribe: Scribe) -> Appraisal:
         """The appraisal of one cycle; what was seen is learnt."""
         before = self._on(part)
-        gathered = _gather(before, counted, seen)
+        tally = evidence.tally(part, counted.fleet, before.starting)
         card = _fresh(seen.rates or before.card, seen.now)
         events = _rate_events(part, before.card, card, scribe)
-        after = replace(gathered, card=card)
+        after = replace(_gather(before, tally, counted, seen), card=card)
         known_again = (card is None) != (before.card is None)
         if after.priced is None or events or known_again or seen.now - after.ranked_at >= RANK_MS:
             after = _ranked(after, seen.now)
-        self._learnt = replace(after, called_at=seen.now)
-        priced = after.priced
-        if priced is None:
-            raise RuntimeError("a ranking follows from every call")
+        after, changes = _excluded(after, part, tally, counted, seen)
+        after = _heard_ahead(after, part, tally, seen)
+        self._learnt = replace(after, called_at=seen.now, failed=(), starting=tally.names_starting)
+        priced, excluded = after.priced, after.excluded
+        if priced is None or excluded is None:
+            raise RuntimeError("a ranking and an exclusion follow from every call")
+        limits = {name: exclusion.admitted(excluded, name, seen.now) for name in excluded.records}
         return Appraisal(
             offers=priced.offers,
-            room=_room(seen),
-            admitted={},
+            room=evidence.resources(forward.usable(after.ahead, tally.held, now=seen.now)),
+            admitted={name: limit for name, limit in limits.items() if limit is not None},
             move_cost_micro=priced.move_cost_micro,
             guaranteed_micro=priced.guaranteed_micro,
-            events=tuple(events),
+            events=(*events, *(_standing_event(change, scribe) for change in changes)),
             ranking=priced.ranking,
         )
 
@@ -158,6 +163,7 @@ class Appraiser:
             learnt,
             ground=ground,
             history=history or History.empty(ground.topology, self._outlook),
+            excluded=learnt.excluded or exclusion.State(part.region, sum(1 for p in part.pools if not p.committed)),
             published=None,
             priced=None,
         )
@@ -181,31 +187,63 @@ def ground_of(part: Partition, assumptions: Assumptions) -> Ground:
     return Ground(part, made, Topology.of(made.pools, groups))
 
 
-def _gather(learnt: Learnt, counted: Census, seen: Seen) -> Learnt:
+def _gather(learnt: Learnt, tally: evidence.Tally, counted: Census, seen: Seen) -> Learnt:
     """Exposure since the last call and losses that became known in this one."""
     hours = min(max(0, seen.now - learnt.called_at), LONGEST_STEP_MS) / HOUR_MS if learnt.called_at else 0.0
     exposure = dict(learnt.exposure)
+    for pool, alive in tally.alive.items():
+        exposure[pool] = exposure.get(pool, 0.0) + hours * alive
+    told, heard = evidence.losses(counted, learnt.heard)
     losses = dict(learnt.losses)
-    heard = dict(learnt.heard)
-    for instance in counted.fleet.instances.values():
-        if instance.pool and (instance.ready or instance.phase is Phase.BOOTING):
-            exposure[instance.pool] = exposure.get(instance.pool, 0.0) + hours
-    for notice in counted.notices:
-        pool = counted.fleet.instances[notice.name].pool
-        if notice.kind in TEACHING and notice.name not in heard and pool:
-            heard[notice.name] = pool
-            losses[pool] = losses.get(pool, 0.0) + 1.0
-    for loss in counted.losses:
-        if loss.cause is Cause.LOST_WITHOUT_NOTICE and loss.instance.pool:
-            losses[loss.instance.pool] = losses.get(loss.instance.pool, 0.0) + 1.0
-    for name in learnt.heard:
-        known = counted.fleet.instances.get(name)
-        if known is None or known.phase is Phase.GONE:
-            heard.pop(name, None)
-        elif not known.noticed:
-            pool = heard.pop(name)
-            losses[pool] = losses.get(pool, 0.0) - 1.0
+    for pool, count in told.items():
+        losses[pool] = losses.get(pool, 0.0) + count
     return replace(learnt, exposure=exposure, losses=losses, heard=heard)
+
+
+def _excluded(
+    learnt: Learnt, part: Partition, tally: evidence.Tally, counted: Census, seen: Seen
+) -> tuple[Learnt, tuple[exclusion.Change, ...]]:
+    """The exclusions after this call's evidence."""
+    if learnt.ground is None or learnt.published is None or learnt.excluded is None:
+        raise RuntimeError("ranked before exclusion is judged")
+    upper = dict(zip(learnt.ground.board.pools, learnt.published[1].tolist(), strict=True))
+    signs = evidence.signs(part, tally, counted, seen, failed=learnt.failed, hazard=upper)
+    state, changes = exclusion.update(learnt.excluded, signs, seen.now)
+    return replace(learnt, excluded=state), changes
+
+
+def _heard_ahead(learnt: Learnt, part: Partition, tally: evidence.Tally, seen: Seen) -> Learnt:
+    """Forward capacity after this call's announcement and outcomes."""
+    ahead = learnt.ahead
+    if seen.forward is not None:
+        ahead = forward.hear(ahead, evidence.words(seen.forward), tally.held, as_of=seen.forward.as_of)
+    refused: dict[str, int] = {}
+    for failed in learnt.failed:
+        pool = part.pool_by_name.get(failed.pool)
+        if pool is not None and failed.cause is Cause.CREATE_FAILED:
+            refused[pool.domain] = refused.get(pool.domain, 0) + 1
+    kept: dict[str, int] = {}
+    for name, joined in tally.joined.items():
+        domain = part.pool_by_name[name].domain
+        kept[domain] = kept.get(domain, 0) + joined
+    return replace(learnt, ahead=forward.outcomes(ahead, kept, refused, now=seen.now))
+
+
+STANDING_EVENTS = {
+    exclusion.Standing.EXCLUDED: EventType.POOL_EXCLUDED,
+    exclusion.Standing.PROBING: EventType.POOL_PROBED,
+    exclusion.Standing.FREE: EventType.POOL_READMITTED,
+}
+
+
+def _standing_event(change: exclusion.Change, scribe: Scribe) -> Event:
+    return scribe.event(
+        STANDING_EVENTS[change.standing],
+        f"{change.pool}/{scribe.now}",
+        change.cause,
+        pool=change.pool,
+        data={"until": change.until} if change.standing is exclusion.Standing.EXCLUDED else {},
+    )
 
 
 def _fresh(card: RateCard | None, now: int) -> RateCard | None:
@@ -284,8 +322,3 @@ def _priced(ranking: Ranking, rates: Rates) -> Priced:
         move_cost_micro=move_cost_micro(ranking),
         guaranteed_micro=guaranteed_micro(ranking),
     )
-
-
-def _room(seen: Seen) -> dict[str, Resources]:
-    offered = seen.forward.domains if seen.forward else ()
-    return {f.domain: Resources(f.vcpu, f.memory // MIB, f.gpu, PLENTY_GIB) for f in offered}
