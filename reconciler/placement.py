@@ -11,6 +11,7 @@ program first and lets the same steps round it. `auto` chooses by the problem al
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from reconciler.placement_greedy import drop_loose, grow, move_for_gain, planned_units, shrink_excess, trim
@@ -41,12 +42,31 @@ def place(problem: Problem, *, mode: Mode = "auto", last: Placement | None = Non
     if last is not None and mode in ("auto", last.mode) and last.problem == problem:
         return last
     standing = Standing(problem)
-    if mode == "full" or (mode == "auto" and wants_full(standing)):
-        # Imported late: the solver costs 0.15 s and 30 MiB, and an ordinary cycle does without.
-        from reconciler.placement_full import place_full  # noqa: PLC0415
+    full = mode == "full" or (mode == "auto" and wants_full(standing))
+    moves = run_steps(standing)
+    if not full:
+        return finish(standing, moves, mode="incremental")
+    # Imported late: the solver costs 0.15 s and 30 MiB, and an ordinary cycle does without.
+    from reconciler.placement_full import place_full  # noqa: PLC0415
 
-        return place_full(problem)
-    return finish(standing, run_steps(standing), mode="incremental")
+    greedy = finish(standing, moves, mode="full")
+    rounded = place_full(problem, standing)
+    if rounded is None:
+        return greedy
+    answer = finish(rounded[0], rounded[1], mode="full", bound_micro=rounded[2])
+    return min(answer, replace(greedy, bound_micro=rounded[2]), key=_worth)
+
+
+def _worth(placement: Placement) -> tuple[int, ...]:
+    """Fewest floor units short, then fewest milli-NCU short tier by tier, then least cost."""
+    problem = placement.problem
+    needs = {need.workload: need for need in problem.needs} if problem else {}
+    short = [0] * 6
+    for one in placement.shortfalls:
+        need = needs[one.workload]
+        short[0] += one.floor_units * need.milli_ncu
+        short[need.tier] += one.units * need.milli_ncu
+    return (*short, placement.cost_micro)
 
 
 def wants_full(standing: Standing) -> bool:

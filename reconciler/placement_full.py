@@ -1,14 +1,99 @@
-"""The full path of placement: the linear program first, then the integer steps."""
+"""The full path of placement: the linear program first, then the same integer steps, which it tells what to prefer.
+
+The greedy plan of the same problem comes first: it is fair where capacity is short, its columns start the program, and
+it is the answer if rounding should end worse. Rounding takes the whole part of each column, then fills the rest by
+largest remainder and priced cost (capacity's shadow price included).
+"""
 
 from __future__ import annotations
 
-from reconciler.problem import Placement, Problem
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from reconciler import placement_lp
+from reconciler.placement_greedy import drop_loose, grow, move_for_gain, shrink_excess, trim
+from reconciler.placement_state import Line, Standing
+from reconciler.placement_table import Floats, Ints, Table, table
+from reconciler.problem import Move, Problem
 
 
-def place_full(problem: Problem) -> Placement:
-    """The placement of a problem by the full path."""
-    from reconciler.placement import finish, run_steps  # noqa: PLC0415
-    from reconciler.placement_state import Standing  # noqa: PLC0415
+def place_full(problem: Problem, greedy: Standing) -> tuple[Standing, list[Move], int | None] | None:
+    """The rounded plan, its moves, and the proven bound where nothing was held; None where nothing is to be spread.
 
+    `greedy` is a standing of the same problem after all steps. Where instances are held, the program is solved as if
+    none were, and says what growth prefers; what runs moves only for a gain of its own.
+    """
+    empty = Standing(_emptied(problem))
+    grow(empty, only_floors=True)
+    columns = table(empty)
+    if not columns.size:
+        return None
+    started, short = _start(columns, greedy)
+    relaxed = placement_lp.solve(empty, columns, started, short)
     standing = Standing(problem)
-    return finish(standing, run_steps(standing), mode="full")
+    trim(standing)
+    grow(standing, only_floors=True)
+    preference = _Preference(columns, relaxed)
+    preference.take_whole(standing)
+    grow(standing, preference.order)
+    drop_loose(standing)
+    moves = shrink_excess(standing) + move_for_gain(standing)
+    return standing, moves, None if problem.held else round(relaxed.bound)
+
+
+def _emptied(problem: Problem) -> Problem:
+    """The same region with nothing held: what our instances hold is free again, and may be asked for again."""
+    if not problem.held:
+        return problem
+    back = Counter[str]()
+    for held in problem.held:
+        back[held.pool] += held.instances
+    pools = tuple(replace(p, headroom=p.headroom + back[p.name]) for p in problem.pools)
+    return replace(problem, pools=pools, held=())
+
+
+def _start(columns: Table, greedy: Standing) -> tuple[Ints, Floats]:
+    started: list[int] = []
+    short: list[float] = []
+    for number, line in enumerate(columns.lines):
+        twin = greedy.line_of(line.need.workload)[1]
+        started += [int(columns.start[number]) + k for k, lots in enumerate(twin.have[: line.addable]) if lots]
+        short.append(float(max(0.0, columns.wanted[number] - twin.placed)))
+    return np.array(started, dtype=np.int64), np.array(short)
+
+
+class _Preference:
+    """What the relaxed answer says about each line: whole lots to take, and the order for the rest."""
+
+    def __init__(self, columns: Table, relaxed: placement_lp.Relaxed) -> None:
+        self._columns = columns
+        self._relaxed = relaxed
+        self._number = {line.need.workload: i for i, line in enumerate(columns.lines)}
+        self._lots: list[dict[int, float]] = [{} for _ in columns.lines]
+        for column, lots in zip(relaxed.used, relaxed.lots, strict=True):
+            self._lots[int(columns.line[column])][int(columns.column[column])] = float(lots)
+
+    def take_whole(self, standing: Standing) -> None:
+        """Adds the whole part of every column, as far as the bounds let it."""
+        for number, model in enumerate(self._columns.lines):
+            line = standing.line_of(model.need.workload)[1]
+            for k, lots in sorted(self._lots[number].items()):
+                missing = int(lots + 1e-6) - line.have[k]
+                if missing > 0 and line.short:
+                    room = standing.room(line, k, min(missing, -(-line.short // line.quanta[k])))
+                    if room:
+                        standing.add(line, k, room)
+
+    def order(self, line: Line) -> Sequence[int]:
+        """Largest remainders first, then by priced cost."""
+        number = None if line.is_floor else self._number.get(line.need.workload)
+        if number is None:
+            return range(line.addable)
+        lots = self._lots[number]
+        first = sorted(lots, key=lambda k: (-(lots[k] - int(lots[k] + 1e-6)), k))
+        start, end = self._columns.start[number], self._columns.start[number + 1]
+        rest = np.argsort(self._relaxed.priced[start:end].round(3), kind="stable")
+        return [*first, *(int(k) for k in rest if int(k) not in lots)]

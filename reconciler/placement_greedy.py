@@ -33,7 +33,7 @@ def trim(standing: Standing) -> None:
         if surplus < line.smallest or not any(line.have):
             continue
         columns = [k for k, lots in enumerate(line.have) if lots]
-        rank = {k: i for i, k in enumerate(line.order)}
+        rank = {k: i for i, k in enumerate(standing.order(line))}
         columns.sort(key=lambda k: (k < line.addable, not _in_excess(line, k), -line.costs[k], -rank.get(k, 0)))
         for idle_only in (True, False):
             for k in columns:
@@ -87,13 +87,15 @@ def fill_again(standing: Standing, line: Line, columns: Sequence[int]) -> list[t
     return steps
 
 
-def grow(standing: Standing, order: Callable[[Line], Sequence[int]] | None = None) -> None:
+def grow(
+    standing: Standing, order: Callable[[Line], Sequence[int]] | None = None, *, only_floors: bool = False
+) -> None:
     """Floors of all tiers first, then the interruptible units, strictest tier first.
 
     `order` gives the columns of a line in order of preference; by default the cheapest first.
     """
-    preferred = order or (lambda line: line.order)
-    wanting = [line for line in standing.lines if line.placed < line.wanted]
+    preferred = order or standing.order
+    wanting = [line for line in standing.lines if line.placed < line.wanted and (line.is_floor or not only_floors)]
     wanting.sort(key=lambda line: (not line.is_floor, line.need.tier, line.addable, -line.short, line.need.workload))
     for _, lines in groupby(wanting, key=lambda line: (line.is_floor, line.need.tier)):
         _grow_tier(standing, list(lines), preferred)
@@ -193,7 +195,7 @@ def shrink_excess(standing: Standing) -> list[Move]:
 def _move_out(standing: Standing, line: Line, source: int, left: int, moves: list[Move]) -> int:
     crowded = len(line.domain_lots) < line.required and line.domain_lots[line.domains[source]] > 1
     while left > 0 and line.movable[source] and line.have[source] and (crowded or planned_excess(line, source)):
-        columns = [k for k in line.order if not crowded or line.domains[k] not in line.domain_lots]
+        columns = [k for k in standing.order(line) if not crowded or line.domains[k] not in line.domain_lots]
         target = next((k for k in columns if k != source and _swap(standing, line, source, k)), None)
         if target is None:
             break
@@ -231,10 +233,11 @@ def planned_units(line: Line) -> tuple[dict[int, int], dict[int, int], dict[tupl
 
 
 def _swap(standing: Standing, line: Line, source: int, target: int) -> bool:
-    """Moves one lot, if the target has room for as many units without touching a bound."""
-    lots = -(-line.quanta[source] // line.quanta[target])
+    """Moves one lot, if the target has room, without touching a bound, for what is still wanted of it."""
+    keep = min(line.placed, line.wanted)
     standing.release(line, source, 1)
-    if standing.room(line, target, lots) >= lots:
+    lots = -(-(keep - line.placed) // line.quanta[target])
+    if lots > 0 and standing.room(line, target, lots) >= lots:
         standing.add(line, target, lots)
         line.movable[source] -= 1
         return True
@@ -265,12 +268,12 @@ def _gain(standing: Standing, line: Line, source: int, target: int) -> int:
 
 def move_for_gain(standing: Standing, columns: Callable[[Line], Sequence[int]] | None = None) -> list[Move]:
     """The moves that pay, best first, at most `max_moves` lots; `columns` restricts the targets of a line."""
-    targets = columns or (lambda line: line.order)
+    targets = columns or standing.order
     offers: list[tuple[int, int, int, int, Line]] = []
     for number, line in enumerate(standing.lines):
-        if line.is_floor or not line.order:
+        if line.is_floor or not line.addable or not line.movable:
             continue
-        cheapest = line.order[0]
+        cheapest = standing.order(line)[0]
         for source, movable in line.movable.items():
             if not (movable and line.have[source]) or source >= line.addable:
                 continue
