@@ -19,6 +19,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks.region_model_joins import FALLEN, hall_joins, region_joins
+from benchmarks.region_model_memory import HALF_LIVES_DAYS, SIGMAS, SPREADS, calibrated
 from benchmarks.region_model_record import STORM_WAVES, Episode, Record, failure_trace, record_of
 from benchmarks.region_model_text import render
 from simulation.region_model import DAY_MS, EPOCH_WEEKDAY
@@ -35,7 +36,7 @@ DIGITS: Final = 3
 
 
 def fit(trace: Trace, *, source: str) -> RegionParameters:
-    """The parameters of the region model for a trace; deterministic."""
+    """The parameters of the region model for a trace, but for the memory that `calibrated` finds; deterministic."""
     record = record_of(trace)
     return RegionParameters(
         format=1,
@@ -51,18 +52,16 @@ def fit(trace: Trace, *, source: str) -> RegionParameters:
 
 
 def fit_episodes(record: Record) -> Episodes:
-    """Rates and weights by counting, spread and slow factor from the rates of loss by the method of moments."""
+    """Rates and weights by counting; spread and memory stand at the first point that `calibrated` will try."""
     starts = np.array([episode[0].start for episode in record.every], dtype=np.int64)
     hour = np.bincount(starts // HOUR_MS % 24, minlength=24) / len(starts) * 24
     weekday = np.bincount((starts // DAY_MS + EPOCH_WEEKDAY) % 7, minlength=7) / len(starts) * 7
-    daily = _daily_rates(record)
-    sigma, half_life = _slow_factor(daily)
     storms = sum(len(episode) >= STORM_WAVES for episode in record.every)
     return Episodes(
         per_100_nodes_a_day=_rounded(100 * len(starts) / _node_days(record.trace)),
-        spread_sigma=_rounded(float(np.std(np.log([np.nanmean(rates) for rates in daily.values()]), ddof=1))),
-        memory_sigma=_rounded(sigma),
-        memory_half_life_days=_rounded(half_life),
+        spread_sigma=SPREADS[0],
+        memory_sigma=SIGMAS[0],
+        memory_half_life_days=HALF_LIVES_DAYS[0],
         storm_share=_rounded(storms / len(record.every)),
         hour_weights_utc=tuple(_rounded(float(w)) for w in hour),
         weekday_weights=tuple(_rounded(float(w)) for w in weekday),
@@ -148,45 +147,6 @@ def _middles(record: Record, chosen: Sequence[Wave]) -> list[float]:
     return found
 
 
-def _daily_rates(record: Record) -> dict[str, Floats]:
-    """Losses outside storms per node-hour at risk of each aggregate and day; no number where less than a node-day."""
-    trace = record.trace
-    edges = np.arange(trace.starts_at // DAY_MS + 1, trace.ends_at // DAY_MS + 1) * DAY_MS
-    stormy = [i for e in record.every if len(e) >= STORM_WAVES for wave in e for i in wave.outages]
-    calm = np.ones(len(trace.outages), dtype=np.bool_)
-    calm[stormy] = False
-    hours = exposure_hours(trace, edges)
-    found: dict[str, Floats] = {}
-    for name in record.waves:
-        pools = [number for number, pool in enumerate(trace.pools) if pool.aggregate == name]
-        mine = calm & np.isin(trace.pool_of_outage, pools)
-        lost = np.histogram(trace.outages.start[mine], edges)[0]
-        at_risk = hours[:, pools].sum(axis=1)
-        found[name] = np.where(at_risk >= 24, lost / np.maximum(at_risk, 1), np.nan)
-    return found
-
-
-def _slow_factor(daily: dict[str, Floats]) -> tuple[float, float]:
-    """Sigma and half-life in days of the logarithm of the daily factor.
-
-    For counts driven by a lognormal factor with autocorrelation r^k the covariance over the squared mean at lag k is
-    exp(sigma^2 r^k) - 1 (Moller, Syversveen and Waagepetersen, 1998, theorem 1). The line through log(log(1 + c)) over
-    lags of two to 35 days gives both; a lag of one day would take a single episode across midnight for memory.
-    """
-    lags = np.arange(2, 36)
-    total, pairs = np.zeros(len(lags)), np.zeros(len(lags))
-    for rates in daily.values():
-        scaled = rates / np.nanmean(rates) - 1
-        for number, lag in enumerate(lags):
-            product = scaled[:-lag] * scaled[lag:]
-            total[number] += np.nansum(product)
-            pairs[number] += np.isfinite(product).sum()
-    ratio = total / pairs
-    good = ratio > 0
-    slope, level = np.polyfit(lags[good], np.log(np.log1p(ratio[good])), 1)
-    return float(np.exp(level / 2)), float(min(365.0, np.log(0.5) / min(slope, -1e-3)))
-
-
 def _share_memory(episodes: Sequence[Episode]) -> float:
     """How alike the shares of an episode's waves are: their intraclass correlation on the normal scale.
 
@@ -254,7 +214,9 @@ def main() -> int:
     """Fit, write, and say where."""
     trace = failure_trace()
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("simulation") / "data" / PACKAGED
-    target.write_text(render(fit(trace, source="fitted to the cluster failure trace g5k06.")), encoding="utf-8")
+    target.write_text(
+        render(calibrated(fit(trace, source="fitted to the cluster failure trace g5k06."), trace)), encoding="utf-8"
+    )
     figures = {"bench": "fit-region-model", "losses": len(trace.outages), "nodes": len(trace.nodes), "runs": 1}
     print(f"{target} is written")
     print(json.dumps(figures))

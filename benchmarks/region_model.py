@@ -10,24 +10,23 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from statistics import median
 from typing import Final
 
 import numpy as np
 
+from benchmarks.region_model_memory import calm_fifth, next_day_rank, present_as, wave_gaps_h
 from benchmarks.region_model_record import failure_trace
 from simulation.region_model import DAY_MS, sample, topology_of
 from simulation.region_parameters import packaged
-from simulation.trace import Columns, Floats, Trace, build
+from simulation.trace import Floats, Trace
 from simulation.trace_measures import HOUR_MS, WAVE_MS, Grouping, exposure_hours, hour_edges, losses, waves
 
 SEEDS: Final = (1, 2, 3, 4, 5)
 LEVELS: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 LAGS: Final = (1, 6, 24, 168)
 FALLEN: Final = 0.2
-MEMORY_DAYS: Final = 30
 LEAST_UP: Final = 200
 """The worst window counts from here on: in its first weeks the record holds a few dozen nodes, and all may fall."""
 
@@ -40,15 +39,6 @@ def wave_shares(trace: Trace) -> Floats:
 def hall_shares(trace: Trace) -> Floats:
     """Share of the hall that each wave of two or more takes."""
     return np.array([wave.share for wave in waves(trace, Grouping.HALL)])
-
-
-def wave_gaps_h(trace: Trace) -> Floats:
-    """Hours between waves of one aggregate."""
-    starts: dict[str, list[int]] = {}
-    for wave in waves(trace, Grouping.AGGREGATE):
-        starts.setdefault(wave.group, []).append(wave.start)
-    hours: Floats = np.concatenate([np.diff(times) for times in starts.values()]) / HOUR_MS
-    return hours
 
 
 def lengths_h(trace: Trace) -> Floats:
@@ -94,26 +84,11 @@ def scalars(trace: Trace) -> dict[str, float]:
         "next_hour_repeats": float((lost[1:] > 0)[lost[:-1] > 0].mean()),
     }
     found.update({f"autocorrelation_{lag}h": _autocorrelation(lost, lag) for lag in LAGS})
-    found["next_day_rank"] = _next_day_rank(trace)
-    found["calm_fifth_rate"] = _calm_fifth(trace)
+    found["next_day_rank"] = next_day_rank(trace)
+    found["calm_fifth_rate"] = calm_fifth(trace)
     found["worst_window_share"] = max(wave.share for wave in waves(trace, Grouping.REGION) if wave.up >= LEAST_UP)
     found["windows_two_halls_fall_a_year"] = _two_halls(trace) * 365 * DAY_MS / (trace.ends_at - trace.starts_at)
     return found
-
-
-def present_as(model: Trace, record: Trace) -> Trace:
-    """The model with its nodes joining when the record's do: the record's clusters come one after the other."""
-    nodes = [replace(node, joined_at=seen.joined_at) for node, seen in zip(model.nodes, record.nodes, strict=True)]
-    table = model.outages
-    keep = (table.start >= record.joined[table.node]) & (table.start < record.ends_at)
-    return build(
-        model.name,
-        source=model.source,
-        span=(record.starts_at, record.ends_at),
-        pools=[(pool.name, pool.hall, pool.aggregate) for pool in model.pools],
-        nodes=nodes,
-        outages=Columns(table.node[keep], table.start[keep], table.end[keep], table.kind[keep]),
-    )
 
 
 def _autocorrelation(lost: np.ndarray, lag: int) -> float:
@@ -122,52 +97,6 @@ def _autocorrelation(lost: np.ndarray, lag: int) -> float:
     spread = (centred**2).mean(axis=0)
     seen = spread > 0
     return float(((centred[:-lag] * centred[lag:]).mean(axis=0)[seen] / spread[seen]).mean())
-
-
-def _past_and_next(trace: Trace) -> Iterator[tuple[Floats, Floats, Floats]]:
-    """For each day after the first 30: pools' rates over the past 30 days, and their losses and hours of the day."""
-    edges = np.arange(trace.starts_at, trace.ends_at, DAY_MS)
-    lost, hours = losses(trace, edges).astype(np.float64), exposure_hours(trace, edges)
-    for day in range(MEMORY_DAYS, len(hours)):
-        past = hours[day - MEMORY_DAYS : day].sum(axis=0)
-        seen = (past >= 24 * MEMORY_DAYS) & (hours[day] >= 24)
-        if seen.sum() >= 10:
-            rates = lost[day - MEMORY_DAYS : day].sum(axis=0)[seen] / past[seen]
-            yield rates, lost[day][seen], hours[day][seen]
-
-
-def _next_day_rank(trace: Trace) -> float:
-    """Mean rank correlation (Spearman, 1904) between pools' rates of the past 30 days and of the next day."""
-    found = [_rank_correlation(past, lost / hours) for past, lost, hours in _past_and_next(trace)]
-    return float(np.mean(found))
-
-
-def _calm_fifth(trace: Trace) -> float:
-    """Rate of loss of the fifth of pools that was calmest over the past 30 days, over that of all pools.
-
-    How much a planner that ranks by the past gains; 1 is nothing.
-    """
-    calm = np.zeros(2)
-    every = np.zeros(2)
-    for past, lost, hours in _past_and_next(trace):
-        chosen = np.argsort(past, kind="stable")[: len(past) // 5]
-        calm += (lost[chosen].sum(), hours[chosen].sum())
-        every += (lost.sum(), hours.sum())
-    return float((calm[0] / calm[1]) / (every[0] / every[1]))
-
-
-def _rank_correlation(a: Floats, b: Floats) -> float:
-    if a.std() == 0 or b.std() == 0:
-        return 0.0
-    return float(np.corrcoef(_ranks(a), _ranks(b))[0, 1])
-
-
-def _ranks(values: Floats) -> Floats:
-    """Ranks with ties at their mean."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    middle: Floats = (ends - (counts - 1) / 2)[place]
-    return middle
 
 
 def _two_halls(trace: Trace) -> int:

@@ -22,7 +22,7 @@ EPISODE_GAP_MS: Final = 2 * HOUR_MS
 """Waves of an aggregate closer than this belong to one episode: times between waves have a gap in their density from
 about one hour, the length of a short job, to four hours."""
 STORM_WAVES: Final = 20
-"""Episodes from here on are storms: fourteen of them, mostly of one cause each, hold a seventh of the losses."""
+"""Episodes from here on are storms: fourteen of them hold an eighth of the losses."""
 
 Episode = tuple[Wave, ...]
 

@@ -92,10 +92,10 @@ class Field:
 
     def shortfall(self, desired: int) -> Shortfall | None:
         """Why exactly `desired` units cannot be spread, None where they can."""
-        required = pools_required(desired, self.largest_quantum, self.shares.pools)
-        if len(self.domains) < required:
-            return Shortfall("pools", desired, required, len(self.domains))
         room = {domain.name: self._room(domain, desired) for domain in self.domains}
+        required = pools_required(desired, self.largest_quantum, self.shares.pools)
+        if (usable := self._usable(desired, room)) < required:
+            return Shortfall("pools", desired, required, usable)
         if (offered := sum(room.values())) < desired:
             return Shortfall("capacity", desired, desired, offered)
         for kind, groups in self.kinds.items():
@@ -105,7 +105,10 @@ class Field:
             )
             if offered < desired:
                 return Shortfall(kind, desired, desired, offered)
-        offered = self._together(desired, room)
+        one_each = {name: min(most, self.gang) for name, most in room.items()}
+        if (usable := self._together(required * self.gang, desired, one_each) // self.gang) < required:
+            return Shortfall("pools", desired, required, usable)
+        offered = self._together(desired, desired, room)
         return Shortfall("all", desired, desired, offered) if offered < desired else None
 
     def largest_loss(self, desired: int) -> Loss:
@@ -130,12 +133,34 @@ class Field:
         most = limit(self.shares.group_permille, desired, max(domain.quantum for domain in members))
         return most // self.gang * self.gang
 
+    def _usable(self, desired: int, room: Mapping[str, int]) -> int:
+        """How many domains can hold a lot at once, under the tightest kind of group."""
+        usable = {domain.name for domain in self.domains if room[domain.name]}
+        counts = [
+            sum(
+                min(len([d for d in members if d.name in usable]), self._group_limit(members, desired) // self.gang)
+                for members in groups.values()
+            )
+            for groups in self.kinds.values()
+        ]
+        return min([len(usable), *counts])
+
+    def _counts_scale(self, required: int) -> bool:
+        """Whether every number of domains up to `required` can be had at the smallest count that asks for it."""
+        return all(
+            sum(min(len(members), -(-self.shares.group_permille * asked // 1000)) for members in groups.values())
+            >= asked
+            for groups in self.kinds.values()
+            for asked in range(1, required + 1)
+        )
+
     def _scales(self, largest: int) -> bool:
         """Whether a spread of `largest` exists that keeps the unrounded bounds, counted in thousandths of a unit.
 
         Shrunk in proportion it keeps them at every smaller count, and rounding only ever widens a bound.
         """
-        if len(self.domains) < pools_required(largest, self.largest_quantum, self.shares.pools):
+        required = pools_required(largest, self.largest_quantum, self.shares.pools)
+        if len(self.domains) < required or not self._counts_scale(required):
             return False
         pool, group = self.shares.pool_permille * largest, self.shares.group_permille * largest
         room = {domain.name: min(pool, domain.capacity * 1000) for domain in self.domains}
@@ -167,8 +192,8 @@ class Field:
                     seen.add(count)
                     yield count
 
-    def _together(self, desired: int, room: Mapping[str, int]) -> int:
-        """How many of `desired` units fit under all kinds at once.
+    def _together(self, wanted: int, desired: int, room: Mapping[str, int]) -> int:
+        """How many of `wanted` units fit under all kinds at once, with the limits of `desired`.
 
         Exact for two families of disjoint groups and for nested ones (a flow: first kinds before the domain, last kind
         behind it); further kinds that cross are judged alone only.
@@ -186,12 +211,12 @@ class Field:
                 "sink",
             ]
             for start, end in pairwise(chain):
-                flow.edge(start, end, desired)
+                flow.edge(start, end, wanted)
             flow.edge(f"in/{domain.name}", f"out/{domain.name}", room[domain.name])
         for kind in (*before, *behind):
             for name, members in self.kinds[kind].items():
                 flow.through(f"{kind}/{name}", self._group_limit(members, desired))
-        return flow.most("source", "sink", desired)
+        return flow.most("source", "sink", wanted)
 
 
 def _group(domain: Domain, kind: str) -> str:

@@ -22,7 +22,8 @@ BATCH_LINES = 10_000
 class Appended:
     """What became of a batch: lines new to the sink, lines already there, and ids that are there with other content.
 
-    A line in conflict is not stored; the first one stands, and whoever meant to correct it writes a new event.
+    A line in conflict is not stored; the one that came in an earlier batch stands, and of two in one batch one of them,
+    whichever way round they came. Whoever meant to correct an event writes a new one.
     """
 
     new: int = 0

@@ -46,7 +46,7 @@ class Kind:
     """The cost parameters of one class of contracts; durations in hours.
 
     `lost_h` is the expected loss of an interruption (not for work from scratch, whose loss follows from the hazard),
-    `drained_h` that of a drain of our own, which always has its notice.
+    `drained_h` that of a drain of our own, which always has its notice, and the drain's own time.
     """
 
     from_scratch: bool
@@ -155,7 +155,7 @@ def kind_of(contract: Contract, assumed: Assumptions) -> Kind:
         lost_h=0.0
         if scratch
         else _lost_h(contract.checkpoint, contract.drain.budget, run_h, assumed, share=assumed.no_notice_share),
-        drained_h=kept_h,
+        drained_h=kept_h + contract.drain.budget / 3600,
         restart_h=(contract.checkpoint.start_up + assumed.join_s) / 3600,
         run_h=run_h if scratch else 0.0,
         fallback_h=assumed.fallback_share * assumed.fallback_hold_s / 3600 if contract.fallback.allowed else 0.0,

@@ -196,6 +196,7 @@ class FakeCloud:
         row = self.servers[server]
         if outcome is Boot.ACTIVE:
             self.servers[server] = replace(row, status=Status.ACTIVE)
+            self.tell(LifecycleKind.ACTIVE, row)
             return
         kind, text = FAULTS[outcome]
         self.servers[server] = replace(row, status=Status.ERROR, fault=kind, fault_text=text)

@@ -34,6 +34,10 @@ Ints = NDArray[np.int64]
 
 HOUR_MS = 3_600_000
 
+PROMISE_MS = 7 * 24 * HOUR_MS
+"""A tolerance is a promise over weeks: what is not seen yet of the first one is taken to go as the outlook says, so
+that one stormy first day does not bar a pool."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
@@ -110,12 +114,13 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All that the estimate remembers. `at` is when it was last told something, 0 for never."""
+    """All that the estimate remembers. `at` is when it was last told something, `began` when first, 0 for never."""
 
     topology: Topology
     outlook: Outlook
     evidence: tuple[Evidence, ...]
     at: int = 0
+    began: int = 0
 
     @classmethod
     def empty(cls, topology: Topology, outlook: Outlook | None = None) -> History:
@@ -155,7 +160,7 @@ class History:
 @dataclass(frozen=True, slots=True)
 class Hazards:
     """Estimates in the topology's order, in losses per instance-hour: the mean, its upper quantile, and the same two of
-    the longest memory alone, which is what a promise over weeks is held against.
+    the longest memory alone over at least `PROMISE_MS`, which is what a promise over weeks is held against.
     """
 
     topology: Topology
@@ -203,7 +208,7 @@ def observe_arrays(history: History, *, now: int, exposure_hours: Floats, losses
                 region_squares=old.region_squares * keep + total * total,
             )
         )
-    return replace(history, evidence=tuple(kept), at=max(now, history.at))
+    return replace(history, evidence=tuple(kept), at=max(now, history.at), began=history.began or now)
 
 
 def estimates(history: History) -> Mapping[str, Estimate]:
@@ -231,7 +236,9 @@ def hazards(history: History) -> Hazards:
         # relative variances add: what the coming hours do around the mean, and how well the mean is known
         shape = 1.0 / (1.0 / shape + 1.0 / slow_shape)
     upper = mean * np.maximum(1.0, quantile_over_mean(shape, outlook.quantile))
-    return Hazards(history.topology, mean, upper, slow_mean, slow_upper)
+    known = min(1.0, (history.at - history.began) / PROMISE_MS)
+    rest = (1.0 - known) * outlook.prior_rate
+    return Hazards(history.topology, mean, upper, known * slow_mean + rest, known * slow_upper + rest)
 
 
 def _region_dispersion(history: History) -> float:

@@ -150,9 +150,10 @@ class Advisory:
 
 
 class LifecycleKind(enum.Enum):
-    """What happened to a server, from the provider's event stream."""
+    """What happened to a server, from the provider's event stream. Billing begins with ACTIVE."""
 
     CREATED = "created"
+    ACTIVE = "active"
     DELETED = "deleted"
     MOVED = "moved"
     FAILED = "failed"

@@ -27,8 +27,8 @@ Flags = NDArray[np.bool_]
 
 MICRO = 1_000_000
 
-SETTLED_OCTAVES = 0.125
-"""A published hazard stays until the estimate has left it by this many powers of two (9 %): costs move by a tenth of
+SETTLED_OCTAVES = 0.25
+"""A published hazard stays until the estimate has left it by this many powers of two (19 %): costs move by a tenth of
 that at most, and a ranking that does not change lets the planner keep its plan."""
 
 
@@ -238,7 +238,7 @@ def move_cost_micro(ranking: Ranking) -> dict[str, int]:
     """What interrupting one unit now costs each workload, in 1e-6: (L + R) at the cheapest guaranteed unit rate.
 
     L is that of a drain of our own: with notice, so an on-notice checkpoint loses nothing, a run from scratch half of
-    itself.
+    itself; the drain budget is added, for while it drains it does no work.
     """
     sure = guaranteed_micro(ranking)
     kinds = ranking.board.kinds

@@ -88,7 +88,8 @@ class Learnt:
 
     `published` are the hazards the ranking rests on (rows: mean, upper, slow mean, slow upper); `exposure` and `losses`
     have gathered since the last ranking, `heard` holds the pool of each noticed instance that was counted as a loss,
-    `failed` the acquisitions that failed since the last call, `starting` the instances that were not nodes yet.
+    `failed` the acquisitions that failed since the last call, `nodes` the instances that had
+    joined by then.
     """
 
     ground: Ground | None = None
@@ -98,7 +99,7 @@ class Learnt:
     losses: Mapping[str, float] = field(default_factory=dict)
     heard: Mapping[str, str] = field(default_factory=dict)
     failed: tuple[exclusion.Failed, ...] = ()
-    starting: frozenset[str] = frozenset()
+    nodes: frozenset[str] = frozenset()
     excluded: exclusion.State | None = None
     ahead: forward.Forward = field(default_factory=forward.Forward)
     called_at: int = 0
@@ -128,7 +129,7 @@ class Appraiser:
     def appraise(self, part: Partition, counted: Census, seen: Seen, scribe: Scribe) -> Appraisal:
         """The appraisal of one cycle; what was seen is learnt."""
         before = self._on(part)
-        tally = evidence.tally(part, counted.fleet, before.starting)
+        tally = evidence.tally(part, counted.fleet, before.nodes)
         card = _fresh(seen.rates or before.card, seen.now)
         events = _rate_events(part, before.card, card, scribe)
         after = replace(_gather(before, tally, counted, seen), card=card)
@@ -137,7 +138,7 @@ class Appraiser:
             after = _ranked(after, seen.now)
         after, changes = _excluded(after, part, tally, counted, seen)
         after = _heard_ahead(after, part, tally, seen)
-        self._learnt = replace(after, called_at=seen.now, failed=(), starting=tally.names_starting)
+        self._learnt = replace(after, called_at=seen.now, failed=(), nodes=tally.nodes)
         priced, excluded = after.priced, after.excluded
         if priced is None or excluded is None:
             raise RuntimeError("a ranking and an exclusion follow from every call")

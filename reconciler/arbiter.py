@@ -15,7 +15,7 @@ from contracts.model import Contract
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from reconciler.claims import Claim
-from reconciler.drafts import Scribe, event_id
+from reconciler.drafts import Scribe
 
 ENTRY_WAIT_MS = 300_000
 """A shortfall that heals within five minutes (a replacement boots in less) buys nothing."""
@@ -86,7 +86,7 @@ def rule(
         minimum = min(contract.minimum, claims[contract.name].total)
         risk = _watch(ruling, contract, risk, standing, minimum, scribe)
         if contract.fallback.allowed:
-            risk = _buy(ruling, contract, risk, standing, minimum, limits_micro, scribe)
+            risk = _buy(ruling, contract, risk, standing, minimum, limits_micro=limits_micro, scribe=scribe)
         if risk != Risk():
             ruling.risks[contract.name] = risk
         if risk.granted:
@@ -127,6 +127,7 @@ def _buy(
     risk: Risk,
     standing: Standing,
     minimum: int,
+    *,
     limits_micro: Mapping[str, int],
     scribe: Scribe,
 ) -> Risk:
@@ -144,7 +145,15 @@ def _buy(
     waited = risk.granted or (risk.short_since and now - risk.short_since >= ENTRY_WAIT_MS)
     if not missing or not waited or (missing == risk.granted and now < risk.paid_until):
         return risk
-    return _reserve(ruling, contract, risk, missing, standing.unit_hour_micro, limits_micro, scribe)
+    return _reserve(
+        ruling,
+        contract,
+        risk,
+        missing,
+        unit_hour_micro=standing.unit_hour_micro,
+        limits_micro=limits_micro,
+        scribe=scribe,
+    )
 
 
 def _reserve(
@@ -152,6 +161,7 @@ def _reserve(
     contract: Contract,
     risk: Risk,
     units: int,
+    *,
     unit_hour_micro: int | None,
     limits_micro: Mapping[str, int],
     scribe: Scribe,
@@ -197,7 +207,7 @@ def _give_back(ruling: Ruling, contract: Contract, risk: Risk, cause: Cause, scr
                 EventType.FALLBACK_RETURNED,
                 f"{contract.name}/{scribe.now}",
                 cause,
-                caused_by=event_id(EventType.SHORTFALL_BEGAN, scribe.region, contract.name),
+                caused_by=risk.since_event,
                 workload=contract.name,
                 data={"authority": contract.fallback.authority or ""},
             )

@@ -23,6 +23,8 @@ FEW = 3
 BELIEVED_AFTER_MS = 60_000
 """An unexplained absence is believed a minute after it was first seen, if a complete listing still shows it."""
 
+ENDS = (LifecycleKind.DELETED, LifecycleKind.FAILED)
+
 FAULT_CAUSES: Mapping[FaultKind, Cause] = {
     FaultKind.NO_HOST: Cause.CREATE_FAILED,
     FaultKind.QUOTA: Cause.QUOTA_EXHAUSTED,
@@ -113,8 +115,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
 
 
 def _explained(lifecycle: tuple[Lifecycle, ...]) -> dict[str, Lifecycle]:
-    ends = (LifecycleKind.DELETED, LifecycleKind.FAILED)
-    return {happened.name: happened for happened in lifecycle if happened.kind in ends}
+    return {happened.name: happened for happened in lifecycle if happened.kind in ENDS}
 
 
 def _improbable(
@@ -137,28 +138,41 @@ def _improbable(
 
 
 def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sight, scribe: Scribe) -> None:
-    """Billing follows the provider's own times: started when created, ended when deleted or failed."""
+    """Billing follows the provider's own times: from active until deleted or failed."""
     for happened in sight.signals.lifecycle:
         instance = instances.get(happened.name)
-        if instance is None or happened.kind is LifecycleKind.MOVED:
+        if instance is None:
             continue
-        started = happened.kind is LifecycleKind.CREATED
-        data: dict[str, str | int] = {"units": instance.units, "paid": instance.paid.value} if started else {}
-        census.events.append(
-            scribe.event(
-                EventType.INSTANCE_STARTED if started else EventType.INSTANCE_ENDED,
-                instance.name,
-                instance.cause,
-                at=happened.at,
-                caused_by=event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name)
-                if started
-                else instance.cause_event,
-                workload=instance.workload,
-                pool=instance.pool,
-                instance=instance.name,
-                data=data,
+        if happened.kind is LifecycleKind.ACTIVE and not instance.started_at:
+            instances[instance.name] = replace(instance, started_at=happened.at)
+            _billed(
+                census,
+                instance,
+                happened.at,
+                EventType.INSTANCE_STARTED,
+                event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name),
+                scribe,
             )
+        elif happened.kind in ENDS and instance.started_at and not instance.ended_at:
+            instances[instance.name] = replace(instance, ended_at=happened.at)
+            _billed(census, instance, happened.at, EventType.INSTANCE_ENDED, instance.cause_event, scribe)
+
+
+def _billed(census: Census, instance: Instance, at: int, type_: EventType, caused_by: str, scribe: Scribe) -> None:
+    started = type_ is EventType.INSTANCE_STARTED
+    census.events.append(
+        scribe.event(
+            type_,
+            instance.name,
+            instance.cause,
+            at=at,
+            caused_by=caused_by,
+            workload=instance.workload,
+            pool=instance.pool,
+            instance=instance.name,
+            data={"units": instance.units, "paid": instance.paid.value} if started else {},
         )
+    )
 
 
 def _hear_notices(

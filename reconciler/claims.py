@@ -1,7 +1,7 @@
 """How much each workload needs now: level-triggered, from what schedulers show, at most the contract's maximum.
 
 Pure. How much work there is stays the schedulers' word; what already boots is supply and never bought again (the
-planner sees it as held). A silent scheduler keeps the workload's last claim, so that nothing grows or shrinks on silence.
+planner sees it as held). A silent scheduler keeps the workload's last claim, so that silence moves nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One cycle's decision, pure: from what is remembered and what was seen to the steps that may go out.
+"""One cycle's decision, pure: from memory and what was seen to the steps that may go out.
 
-`Memory` is all that lasts between two cycles; `decide` returns the next one. The loop observes before and applies after;
-`ebbtide plan` calls `decide` alone and touches nothing.
+`Memory` is all that lasts between two cycles; `decide` returns the next one. The loop observes before and applies
+after; `ebbtide plan` calls `decide` alone and touches nothing.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     )
     claimed, claim_events, events = _claims(part, memory, seen, scribe)
     appraisal = appraiser.appraise(part, counted, seen, scribe)
-    ruling = _rule(part, memory, counted.fleet, claimed, appraisal, seen, scribe)
+    ruling = _rule(part, memory, counted.fleet, claimed, appraisal=appraisal, seen=seen, scribe=scribe)
     closed = closed_pools(part, seen.now, reclaims.values())
     paused = _paused(part)
     asked = problem(
@@ -191,7 +191,7 @@ def _open_reclaims(before: Mapping[str, Reclaim], seen: Seen) -> dict[str, Recla
 def _claims(
     part: Partition, memory: Memory, seen: Seen, scribe: Scribe
 ) -> tuple[dict[str, claims.Claim], dict[str, str], list[Event]]:
-    """This cycle's claims, the event behind each, and an event for each claim that changed."""
+    """The claims of this cycle, the event behind each, and an event for each claim that changed."""
     claimed = claims.claims(part.contracts, seen.schedulers, memory.claims, seen.now)
     told = dict(memory.claim_events)
     events = []
@@ -217,6 +217,7 @@ def _rule(
     memory: Memory,
     fleet: Fleet,
     claimed: Mapping[str, claims.Claim],
+    *,
     appraisal: Appraisal,
     seen: Seen,
     scribe: Scribe,

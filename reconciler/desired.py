@@ -158,7 +158,7 @@ def problem(part: Partition, facts: Facts) -> Problem:
 
 @dataclass
 class _Count:
-    """One pass over the fleet. `slots` -> [instances, units, movable, idle, leaving], in the order of `Held`'s fields."""
+    """One pass over the fleet. `slots` -> [instances, units, movable, idle, leaving], as `Held` orders its fields."""
 
     slots: dict[tuple[str, str], list[int]]
     in_pool: dict[str, int]

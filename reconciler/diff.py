@@ -1,9 +1,9 @@
 """What has to happen so that the fleet becomes what the placement says: steps with causes, never actions.
 
-Pure. Called once a cycle after placement; the guard filters the result. A notice or loss leaves a debt in the fleet, and
-the first acquisitions of that workload pay it: they are replacements, with the notice or loss as their cause. A move
-first builds up: its source is released when the instance that takes over is there. What a smaller claim leaves over goes
-only when it is empty.
+Pure. Called once a cycle after placement; the guard filters the result. A notice or loss leaves a debt in the fleet,
+and the first acquisitions of that workload pay it: they are replacements, with the notice or loss as their cause. A
+move first builds up: its source is released when the instance that takes over is there. What a smaller claim leaves
+over goes only when it is empty.
 """
 
 from __future__ import annotations
@@ -145,7 +145,8 @@ def _unfilled(wants: list[Wanted], have: list[Instance], missing: int) -> Iterab
 
 def _cleanups(inputs: Inputs) -> Iterable[Step]:
     """Servers in ERROR, drained ones and ends of agreed returns: removed without further ado; gone ones leave their
-    scheduler."""
+    scheduler.
+    """
     for instance in inputs.fleet.instances.values():
         if instance.phase is Phase.FAILED and instance.server:
             yield _step(StepKind.DELETE, instance, instance.cause)

@@ -38,8 +38,8 @@ TEACHING = frozenset({NoticeKind.RECLAIM, NoticeKind.HOST_FAILURE})
 @dataclass(frozen=True, slots=True)
 class Tally:
     """The fleet by pool and domain: `alive` at risk (booting, joined, serving), `starting` asked for or booting,
-    `joined` that were starting at the last call, `accepted` when the provider last gave a server, `held` everything of
-    ours in a domain, and the names that are starting.
+    `joined` that have become nodes since the last call, `accepted` when the provider last gave a server, `held`
+    everything of ours in a domain, and the names of all that have ever been nodes.
     """
 
     alive: Mapping[str, int]
@@ -47,32 +47,35 @@ class Tally:
     joined: Mapping[str, int]
     accepted: Mapping[str, int]
     held: Mapping[str, Room]
-    names_starting: frozenset[str]
+    nodes: frozenset[str]
 
 
-def tally(part: Partition, fleet: Fleet, were_starting: frozenset[str]) -> Tally:
+def tally(part: Partition, fleet: Fleet, were_nodes: frozenset[str]) -> Tally:
     """One pass over the fleet; instances of unknown pools are passed over."""
     alive: dict[str, int] = {}
     starting: dict[str, int] = {}
     joined: dict[str, int] = {}
     accepted: dict[str, int] = {}
     counts: dict[str, int] = {}
-    names = []
+    nodes = []
     for instance in fleet.instances.values():
-        pool = instance.pool
-        if pool not in part.pool_by_name or instance.phase is Phase.GONE:
+        pool, phase = instance.pool, instance.phase
+        if pool not in part.pool_by_name or phase is Phase.GONE:
             continue
         counts[pool] = counts.get(pool, 0) + 1
-        if instance.server and instance.phase is not Phase.FAILED:
-            accepted[pool] = max(accepted.get(pool, 0), instance.requested_at)
-        if instance.starting:
-            starting[pool] = starting.get(pool, 0) + 1
-            names.append(instance.name)
-        if instance.ready or instance.phase is Phase.BOOTING:
+        if instance.server and phase is not Phase.FAILED and accepted.get(pool, 0) < instance.requested_at:
+            accepted[pool] = instance.requested_at
+        if instance.joined_at:
+            nodes.append(instance.name)
+            if instance.name not in were_nodes:
+                joined[pool] = joined.get(pool, 0) + 1
+        if phase is Phase.SERVING or phase is Phase.JOINED:
             alive[pool] = alive.get(pool, 0) + 1
-        if instance.ready and instance.name in were_starting:
-            joined[pool] = joined.get(pool, 0) + 1
-    return Tally(alive, starting, joined, accepted, _held(part, counts), frozenset(names))
+        elif phase is Phase.BOOTING or phase is Phase.REQUESTED:
+            starting[pool] = starting.get(pool, 0) + 1
+            if phase is Phase.BOOTING:
+                alive[pool] = alive.get(pool, 0) + 1
+    return Tally(alive, starting, joined, accepted, _held(part, counts), frozenset(nodes))
 
 
 def _held(part: Partition, counts: Mapping[str, int]) -> dict[str, Room]:

@@ -35,10 +35,10 @@ class Instance:
     """One server of ours.
 
     `name` is our key and exists before the server; `server` is the provider's id, empty until it answered. `pool` is
-    empty when the provider does not say where the server is. `ends_at` is when a notice or a release takes it, `cause`
-    and `cause_event` say why it is in its present phase. `missing_since` is set while a complete listing does not show
-    it and nothing explains that. `moving_to` is the instance that takes over its work: once that one is there, this one
-    is released.
+    empty when the provider does not say where the server is. `ends_at` is when a notice or a release takes it,
+    `started_at` and `ended_at` bound what the provider bills, `cause` and `cause_event` say why it is in its present
+    phase. `missing_since` is set while a complete listing does not show it and nothing explains that. `moving_to` is
+    the instance that takes over its work: once that one is there, this one is released.
     """
 
     name: str
@@ -51,6 +51,8 @@ class Instance:
     requested_at: int
     epoch: int
     server: str = ""
+    started_at: int = 0
+    ended_at: int = 0
     joined_at: int = 0
     busy_units: int = 0
     covered: bool = False

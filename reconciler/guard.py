@@ -2,8 +2,8 @@
 
 Pure: `judge` gets the steps, the reconciler's own account of what it can see, and the rolling history of what it let
 through; it answers with the steps that may go out and a refusal with numbers for each other one. It trusts only a
-positive, fresh, complete answer. DELETE of what is already drained, in ERROR or at its agreed end, and DEREGISTER of what
-is gone, finish something that was agreed before: blast radius never blocks them; ownership and `stop` always do.
+positive, fresh, complete answer. DELETE of what is already drained, in ERROR or at its agreed end, and DEREGISTER of
+what is gone, finish something that was agreed before: blast radius never blocks them; ownership and `stop` always do.
 """
 
 from __future__ import annotations
@@ -142,8 +142,7 @@ def _blind(eyes: Eyes, limits: GuardLimits) -> tuple[Cause, str] | None:
     if improbable and not eyes.accepted_loss:
         return (
             Cause.IMPROBABLE_LOSS,
-            f"{eyes.unexplained} of {eyes.alive} instances are missing unexplained, {limits.improbable_share} % are "
-            "believed; if that is true, accept the listing",
+            f"{eyes.unexplained} of {eyes.alive} missing unexplained, over {limits.improbable_share} %: accept it if true",
         )
     return None
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from contracts.errors import Breach, Gone, Refused, Transient
 from ledger.causes import Cause
-from ledger.events import Event, EventType, Paid
-from pools.provider import Conflict, CreateRequest, Listing, Mark, Provider, QuotaExhausted, Signals
+from ledger.events import Event, EventType
+from pools.provider import Conflict, CreateRequest, Mark, Provider, QuotaExhausted, Signals
 from reconciler import pacing
 from reconciler.appraisal import Appraiser
 from reconciler.cycle import Decision, Memory, Seen, decide
@@ -22,6 +23,7 @@ from reconciler.fleet import Instance, Phase
 from reconciler.ports import Nodes, Recorder, Schedulers, SchedulerView, StopSwitch
 from reconciler.steps import Step, StepKind
 
+Answer = TypeVar("Answer")
 
 EMPTY_RETURN_MS = 15_000
 """What an empty node gets to show that nothing runs on it; whoever never joined has nothing to show."""
@@ -30,7 +32,8 @@ EMPTY_RETURN_MS = 15_000
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Everything outside that the loop talks to. `clock` gives milliseconds since the epoch, `local_day` the region's
-    date, `user_data` the boot document of one instance."""
+    date, `user_data` the boot document of one instance.
+    """
 
     provider: Provider
     schedulers: Schedulers
@@ -45,8 +48,8 @@ class Ports:
 class Reconciler:
     """One partition's leader: holds memory and buckets between cycles.
 
-    `deferred` steps of the last cycle found no token; being level-triggered, the next cycle finds them again, so the caller
-    may run it soon.
+    `deferred` steps of the last cycle found no token; being level-triggered, the next cycle finds them again, so the
+    caller may run it soon.
     """
 
     def __init__(self, part: Partition, ports: Ports, appraiser: Appraiser, *, commit: str, memory: Memory) -> None:
@@ -245,7 +248,7 @@ def _about(scribe: Scribe, type_: EventType, step: Step, **data: str | int) -> E
     )
 
 
-def _ask(question: Callable[[], T]) -> T | None:
+def _ask(question: Callable[[], Answer]) -> Answer | None:
     try:
         return question()
     except (Transient, Refused):

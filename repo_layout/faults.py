@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import difflib
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from contracts.fields import RULES_BROKEN, shown
 from contracts.findings import Fault
@@ -90,8 +89,8 @@ def unknown(path: Path, allowed: Sequence[str]) -> Fault:
 def model_faults(model: type[BaseModel], error: ValidationError) -> tuple[Fault, ...]:
     """Everything that pydantic found, one fault each."""
     found: list[Fault] = []
-    for detail in error.errors(include_url=False):
-        found.extend(_faults_of(model, detail))
+    for told in error.errors(include_url=False):
+        found.extend(_faults_of(model, told["type"], told["loc"], told["input"], told.get("ctx", {})))
     return tuple(found)
 
 
@@ -114,13 +113,14 @@ def merged(model: Sequence[Fault], schema: Iterable[Fault]) -> tuple[Fault, ...]
     form = [fault for fault in (*model, *schema) if fault.code in FORM]
     known = {(fault.path, fault.code) for fault in model}
     wrong = {fault.path for fault in model if fault.code in FORM}
+    # to the schema a field that is wrong inside is absent as well
+    holds_wrong = {f.path[:n] for f in (*model, *schema) for n in range(1, len(f.path) + (f.code != MISSING))}
     extra: list[Fault] = []
     for fault in schema:
         if (fault.path, fault.code) in known:
             continue
         if fault.code == MISSING:
-            # to the schema a field that is wrong inside is absent as well
-            told = any(f.path[: len(fault.path)] == fault.path and f.code != MISSING for f in (*model, *schema))
+            told = fault.path in holds_wrong
         elif fault.code in FORM:
             told = False
         else:
@@ -141,13 +141,14 @@ def _compares_wrong(rule: Fault, form: Iterable[Fault]) -> bool:
     return False
 
 
-def _faults_of(model: type[BaseModel], detail: ErrorDetails) -> Iterable[Fault]:
-    path: Path = detail["loc"]
-    kind, value = detail["type"], detail["input"]
-    context: Mapping[str, Any] = detail.get("ctx", {})
+def _faults_of(
+    model: type[BaseModel], kind: str, path: Path, value: object, context: Mapping[str, Any]
+) -> Iterable[Fault]:
     if kind == RULES_BROKEN:
         for fault in context["faults"]:
             yield Fault((*path, *fault.path), fault.code, fault.message, fault.seen, fault.expected, fault.hint)
+    elif kind == "too_short" and isinstance(value, Sized) and len(value) >= context["min_length"]:
+        return  # there are items enough, and each of them is told to be wrong
     elif kind == "missing":
         yield missing(path)
     elif kind == "extra_forbidden":
@@ -180,7 +181,7 @@ def _bound(kind: str, context: Mapping[str, Any]) -> str:
     return "another value"
 
 
-def _inner(annotation: Any) -> type[BaseModel] | None:
+def _inner(annotation: object) -> type[BaseModel] | None:
     """The model inside an annotation such as `tuple[PoolRow, ...]` or `Drain | None`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation

@@ -1,7 +1,7 @@
 """The estate as one frozen value: every reviewed file of one commit, parsed and completed.
 
-Built by `repo_layout.load`; read by checks, reconciler and reports. Lookups are by name; everything is sorted by name, so
-that what is computed from an estate does not depend on the order of files.
+Built by `repo_layout.load`; read by checks, reconciler and reports. Lookups are by name; everything is sorted by name,
+so that what is computed from an estate does not depend on the order of files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class Estate:
     """One commit's reviewed files.
 
     `committed_at` is the commit's time in milliseconds since the epoch, 0 for a work tree. `sources` maps
-    `kind/name` (such as `contract/nightly-features`) to the place of its file.
+    `contract/NAME`, `pool/NAME`, `aggregate/REGION/NAME`, `group/REGION/NAME`, `directory/ID`, `team/NAME`,
+    `region/NAME`, `cluster/NAME`, `approval/DATE-SUBJECT`, `adoption/REGION/NAME`, `waiver/REGION/CLASS` and `settings`
+    to where they stand, and finds what is below them too (`contract/nightly-features/drain/budget`).
     """
 
     commit: str

@@ -86,7 +86,7 @@ _HEADER = re.compile(rf"({_STEP}(?:\.{_STEP})*): (.*)")
 _STEPS = re.compile(_STEP)
 _OURS = re.compile(r"(EBT-1[0-9]{2}) (.*?):?$")
 _TYPES = re.compile(r"\(mismatched types ([a-z]+) and ([a-z]+)\)")
-_AT_LEAST = re.compile(r"(?:list\.MinItems|struct\.MinFields)\((\d+)\)")
+_AT_LEAST = re.compile(r"list\.MinItems\((\d+)\)")
 _AT_MOST = re.compile(r"list\.MaxItems\((\d+)\)")
 _TYPE_WORDS = {
     "struct": "a mapping",

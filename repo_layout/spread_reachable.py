@@ -6,11 +6,11 @@ Called from the table in `repo_layout.feasibility`. Limits and counting are `cor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from contracts.findings import Finding, Severity
-from contracts.model import Contract
+from contracts.model import Contract, Eligibility, Unit
 from correlation_groups.reach import Domain, Field, Shortfall
 from correlation_groups.spread import Shares, lot
 from pools.eligibility import REACTION_S, RELAY_S, attributes_match, class_of, drain_fits, units_per_instance
@@ -45,18 +45,26 @@ def reaches(estate: Estate) -> Iterator[Reach]:
     """Each contract above its floor, with what it may use; one whose cluster no region has is EBT-206's."""
     for region in estate.settings.regions:
         pools = [pool for pool in estate.pools_of(region.name) if not pool.committed]
+        known: dict[tuple[Eligibility, Unit, int], tuple[tuple[Pool, ...], tuple[Pool, ...]]] = {}
         for contract in estate.contracts_of(region.name):
             if contract.maximum == contract.floor:
                 continue
-            offered = tuple(
-                pool
-                for pool in pools
-                if attributes_match(contract.eligibility, pool) and units_per_instance(contract, pool) >= 1
-            )
-            margin = region.verification_margin
-            fitting = tuple(pool for pool in offered if drain_fits(contract, pool, verification_margin_s=margin))
+            alike = (contract.eligibility, contract.unit, contract.drain.budget)
+            if alike not in known:
+                known[alike] = _usable(contract, pools, region.verification_margin)
+            offered, fitting = known[alike]
             shares, waived = shares_of(estate, region.name, class_of(contract.eligibility))
             yield Reach(contract, region, offered, fitting, shares, waived)
+
+
+def _usable(contract: Contract, pools: Sequence[Pool], margin_s: int) -> tuple[tuple[Pool, ...], tuple[Pool, ...]]:
+    """The pools that offer what the contract asks, and those of them whose notice its drain fits."""
+    offered = tuple(
+        pool
+        for pool in pools
+        if attributes_match(contract.eligibility, pool) and units_per_instance(contract, pool) >= 1
+    )
+    return offered, tuple(pool for pool in offered if drain_fits(contract, pool, verification_margin_s=margin_s))
 
 
 def shares_of(estate: Estate, region: str, eligibility_class: str) -> tuple[Shares, bool]:

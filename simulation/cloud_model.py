@@ -75,9 +75,9 @@ class CloudParameters:
 
     `tenants` None means that only waves take capacity. `victims` chooses the hosts to take: by `hints` (cheapest loss
     first) or by `seed` (the same hosts whatever runs on them, so that policies can be compared). Shares are 0 to 1 and
-    drawn per host: taken `without_notice`, a notice `withdrawn`, a loss without notice that stays `unexplained` by
-    any lifecycle event; `boot_failures` is drawn per server, `advised` per wave. `savings` fixes a pool's saving in percent;
-    other pools draw theirs from 40 to 85. `quota` may be given per project.
+    drawn per host: taken `without_notice`, a notice `withdrawn`, a loss without notice that no lifecycle event explains
+    (`unexplained`); `boot_failures` is drawn per server, `advised` per wave. `savings` fixes a pool's saving in
+    percent; other pools draw theirs from 40 to 85. `quota` may be given per project.
     """
 
     estate: str

@@ -177,6 +177,7 @@ def activate(state: CloudState, server: str) -> None:
     record.started = state.now
     record.places.append((state.now, record.pool.name))
     state.change(record, replace(record.server, status=Status.ACTIVE))
+    state.tell(LifecycleKind.ACTIVE, record)
     state.happen(HappeningKind.ACTIVE, record)
 
 

@@ -1,9 +1,9 @@
 """One day of losses for one region: a recorded day, or one that the region model draws, laid onto the region's pools.
 
-Used by the demo, by `ebbtide plan` and `run` on the simulated provider, and by the day benchmark. A recorded site becomes
-a hall, its pools are spread over the hall's capacity domains in order, and what fell there falls here as the same share
-of hosts at the same second of the day. Neither kind of day records notices: by a stated rule five losses in a hundred
-come without one, the others with the pool's own notice.
+Used by the demo, by `ebbtide plan` and `run` on the simulated provider, and by the day benchmark. A recorded site
+becomes a hall, its pools are spread over the hall's capacity domains in order, and what fell there falls here as the
+same share of hosts at the same second of the day. Neither kind of day records notices: by a stated rule five losses in
+a hundred come without one, the others with the pool's own notice.
 """
 
 from __future__ import annotations
@@ -140,10 +140,10 @@ def _mapping(trace: Trace, pools: Sequence[Pool]) -> tuple[dict[str, str], dict[
     sizes: dict[str, int] = defaultdict(int)
     for number, site in enumerate(sites):
         here = domains[halls[number % len(halls)]] if site not in domains else domains[site]
-        for place, pool in enumerate(p for p in trace.pools if p.hall == site):
-            domain = pool.name if pool.name in here else here[place % len(here)]
-            domain_of[pool.name] = domain
-            sizes[domain] += pool.size
+        for place, recorded in enumerate(p for p in trace.pools if p.hall == site):
+            domain = recorded.name if recorded.name in here else here[place % len(here)]
+            domain_of[recorded.name] = domain
+            sizes[domain] += recorded.size
     return domain_of, sizes
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from agent import actions as ordered
 from agent import inputs as told
 from agent.deadline import Notice, NoticeKind
-from agent.drain import DrainState, next_deadline, start, step
+from agent.drain import next_deadline, start, step
+from agent.state import DrainState
 from contracts.errors import Refused
 from contracts.model import Contract
 
@@ -104,7 +104,7 @@ class SimulatedNodes:
         running = _Running(state, now, contract, {f"u{k}" for k in range(units)}, first_action_at=heard)
         self._drains[notice.instance] = running
         self._saving += 1
-        self._carry_out(notice.instance, running, actions, heard)
+        self._carry_out(running, actions, heard)
         self._plan(notice.instance, running)
         return True
 
@@ -123,10 +123,10 @@ class SimulatedNodes:
                 continue
             while running.agenda and running.agenda[0][0] <= at:
                 _, _, said = heapq.heappop(running.agenda)
-                self._step(instance, running, said, at)
+                self._step(running, said, at)
             tick = next_deadline(running.state)
             if tick is not None and tick <= at:
-                self._step(instance, running, told.Tick(), at)
+                self._step(running, told.Tick(), at)
             if running.state.outcome is not None:
                 ended.append(self._end(instance, running, at))
             else:
@@ -153,9 +153,9 @@ class SimulatedNodes:
         self._later(running, now, said)
         self._plan(instance, running)
 
-    def _step(self, instance: str, running: _Running, said: told.Input, now: int) -> None:
+    def _step(self, running: _Running, said: told.Input, now: int) -> None:
         running.state, actions = step(running.state, said, now)
-        self._carry_out(instance, running, actions, now)
+        self._carry_out(running, actions, now)
 
     def _later(self, running: _Running, at: int, said: told.Input) -> None:
         self._count += 1
@@ -170,7 +170,7 @@ class SimulatedNodes:
             self._count += 1
             heapq.heappush(self._due, (min(times), self._count, instance))
 
-    def _carry_out(self, instance: str, running: _Running, actions: tuple[ordered.Action, ...], now: int) -> None:
+    def _carry_out(self, running: _Running, actions: tuple[ordered.Action, ...], now: int) -> None:
         """Answer what the machine ordered, later."""
         for action in actions:
             match action:

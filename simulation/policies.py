@@ -1,7 +1,7 @@
 """The planners that a replay or a day compares: ours, price-first, and a random spread.
 
-A policy is what differs: the partition (with or without bounds) and the appraiser (what a pool is said to cost). All use
-the same loop, guard, pacing, minimum lifetime and demand, so that a difference in the result is the planner's.
+A policy is what differs: the partition (with or without bounds) and the appraiser (what a pool is said to cost). All
+use the same loop, guard, pacing, minimum lifetime and demand, so that a difference in the result is the planner's.
 """
 
 from __future__ import annotations

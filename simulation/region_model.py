@@ -13,7 +13,7 @@ its own past.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
@@ -92,15 +92,20 @@ class _Region:
         return slice(self.first[aggregate], self.first[aggregate + 1])
 
 
-def topology_of(trace: Trace) -> tuple[HallShape, ...]:
-    """The halls, aggregates, pools and sizes of a trace, so that a model can be drawn for the same machine."""
+def topology_from(rows: Iterable[tuple[str, str, str, int]]) -> tuple[HallShape, ...]:
+    """Halls from rows of pool, hall, aggregate and size in nodes, in the order in which each first appears."""
     halls: dict[str, dict[str, list[PoolShape]]] = {}
-    for pool in trace.pools:
-        halls.setdefault(pool.hall, {}).setdefault(pool.aggregate, []).append(PoolShape(pool.name, pool.size))
+    for pool, hall, aggregate, size in rows:
+        halls.setdefault(hall, {}).setdefault(aggregate, []).append(PoolShape(pool, size))
     return tuple(
         HallShape(hall, tuple(AggregateShape(name, tuple(pools)) for name, pools in aggregates.items()))
         for hall, aggregates in halls.items()
     )
+
+
+def topology_of(trace: Trace) -> tuple[HallShape, ...]:
+    """The halls, aggregates, pools and sizes of a trace, so that a model can be drawn for the same machine."""
+    return topology_from((pool.name, pool.hall, pool.aggregate, pool.size) for pool in trace.pools)
 
 
 def sample(parameters: RegionParameters, topology: Sequence[HallShape], *, start: int, days: int, seed: int) -> Trace:
@@ -115,7 +120,7 @@ def sample(parameters: RegionParameters, topology: Sequence[HallShape], *, start
     region = _region(topology)
     begin, end = start - WARM_UP_DAYS * DAY_MS, start + days * DAY_MS
     waves = _schedule(parameters, region, begin, end, seed)
-    rows = _Losses(parameters, region, seed).run(waves, _single_times(parameters, region, begin, end, seed))
+    rows = _Losses(parameters, region, seed).run(waves, _single_times(parameters, region, begin, end, seed), end)
     whole = build(
         f"region-model-{seed}",
         source=f"Drawn from the region model with seed {seed}; {parameters.source}",
@@ -228,8 +233,8 @@ class _Losses:
         self._pull = _lognormal(self._rng, parameters.waves.pool_sigma, len(region.pools))[region.pool_of_node]
         self._rows: list[tuple[Ints, Ints, Ints]] = []
 
-    def run(self, waves: Sequence[_Wave], singles: Sequence[tuple[int, int]]) -> Columns:
-        """All losses as columns."""
+    def run(self, waves: Sequence[_Wave], singles: Sequence[tuple[int, int]], end: int) -> Columns:
+        """All losses before `end` as columns; the last wave may reach past it."""
         ahead = 0
         for wave in waves:
             while ahead < len(singles) and singles[ahead][0] < wave.at:
@@ -241,7 +246,8 @@ class _Losses:
         node, begins, ends = (self._column(i) for i in range(3))
         unnoticed = self._rng.random(len(node)) < self._p.no_notice_share
         kind = np.where(unnoticed, KINDS.index(OutageKind.NO_NOTICE), KINDS.index(OutageKind.RECLAIM))
-        return Columns(node, begins, ends, kind.astype(np.int64))
+        inside = begins < end
+        return Columns(node[inside], begins[inside], ends[inside], kind[inside].astype(np.int64))
 
     def _column(self, index: int) -> Ints:
         return np.concatenate([np.zeros(0, dtype=np.int64), *(row[index] for row in self._rows)])

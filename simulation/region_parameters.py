@@ -64,7 +64,7 @@ class Episodes(_Declared):
     The rate of an aggregate is `per_100_nodes_a_day` for each hundred of its nodes, times a constant of its own,
     lognormal with mean 1 and `spread_sigma`, times a daily factor, lognormal with mean 1 and `memory_sigma`, whose
     logarithm loses half of its correlation in `memory_half_life_days`, times the weights of the hour and the weekday.
-    A `storm_share` of episodes are storms: long trains of waves, rare, and a tenth of all losses.
+    A `storm_share` of episodes are storms: long trains of waves, rare, and an eighth of all losses.
     """
 
     per_100_nodes_a_day: Positive

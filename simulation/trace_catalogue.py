@@ -39,7 +39,7 @@ _SOURCES = (
             "A node's leading unavailable interval means that it was not there yet; the importer drops it.",
             "Many absences under 120 s are flaps of the monitor; the importer counts none of them as a loss.",
             "Clusters join during the trace, so rates need hours at risk, and the fourth site comes on day 399.",
-            "A few storms of one group hold a seventh of all losses, most of them in the last two months.",
+            "Fourteen storms hold an eighth of all losses; the four largest fall in the last two months.",
         ),
         terms="none stated in the copy",
         format=TraceFormat.FAILURE_TRACE,
@@ -88,7 +88,7 @@ _SOURCES = (
     ),
     TraceSource(
         name="hpc-failures",
-        what="Failures and repairs of 22 high-performance systems at Los Alamos from 1996 to 2005, with causes.",
+        what="Failures and repairs of high-performance systems at Los Alamos from 1996 to 2005, with causes.",
         obtain="The laboratory releases it under the number LA-UR-05-7318, among its operational data.",
         shape="CSV, a failure a row: system, node, start and repair in local time without a zone, minutes, causes.",
         traps=(

@@ -60,7 +60,7 @@ def find_traces(folder: Path) -> tuple[TraceFile, ...]:
         raise Refused(f"{folder}: there is no such folder of traces; EBBTIDE_TRACES must name one")
     found = [
         trace
-        for path in sorted(folder.rglob("*"))
+        for path in (folder, *sorted(folder.rglob("*")))
         for trace in (_in_folder(path, folder) if path.is_dir() else _in_file(path, folder))
     ]
     return tuple(sorted(found, key=lambda trace: trace.name))

@@ -121,16 +121,18 @@ def _intervals(data: bytes, file: str) -> dict[_Node, list[Interval]]:
             continue
         fields = line.split("\t")
         if len(fields) != _FIELDS:
-            raise Refused(f"{Place(file, number)}: {len(fields)} tab-separated fields where {_FIELDS} were expected")
+            raise Refused(f"{Place(file, number, 1)}: {len(fields)} tab-separated fields where {_FIELDS} were expected")
         try:
             kind, start, end = int(fields[5]), int(fields[6]), int(fields[7])
         except ValueError:
-            raise Refused(f"{Place(file, number)}: type, start and stop must be whole numbers: {line[:80]!r}") from None
+            raise Refused(
+                f"{Place(file, number, 1)}: type, start and stop must be whole numbers: {line[:80]!r}"
+            ) from None
         if kind not in (0, 1) or end < start:
-            raise Refused(f"{Place(file, number)}: type must be 0 or 1 and stop not before start: {line[:80]!r}")
+            raise Refused(f"{Place(file, number, 1)}: type must be 0 or 1 and stop not before start: {line[:80]!r}")
         label = fields[4].strip()
         if label not in raw and len(raw) >= MOST_NODES:
-            raise Refused(f"{Place(file, number)}: more than {MOST_NODES} nodes")
+            raise Refused(f"{Place(file, number, 1)}: more than {MOST_NODES} nodes")
         raw.setdefault(label, []).append((start, end, kind == 1))
     return {_node(label, file): _ordered(rows, label, file) for label, rows in raw.items()}
 
@@ -156,4 +158,4 @@ def _text(data: bytes, file: str) -> str:
         return data.decode("ascii")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Refused(f"{Place(file, line)}: a byte that is no ASCII text") from None
+        raise Refused(f"{Place(file, line, 1)}: a byte that is no ASCII text") from None

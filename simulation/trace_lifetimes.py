@@ -93,19 +93,19 @@ def _machines(data: bytes, file: str) -> list[_Machine]:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Refused(f"{Place(file, line)}: a byte that is no UTF-8 text") from None
+        raise Refused(f"{Place(file, line, 1)}: a byte that is no UTF-8 text") from None
     table = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     missing = [column for column in COLUMNS if column not in (table.fieldnames or ())]
     if missing:
-        raise Refused(f"{Place(file, 1)}: the head lacks the columns {', '.join(missing)}")
+        raise Refused(f"{Place(file, 1, 1)}: the head lacks the columns {', '.join(missing)}")
     found: list[_Machine] = []
     try:
         for row in table:
             if len(found) >= MOST_NODES:
-                raise Refused(f"{Place(file, table.line_num)}: more than {MOST_NODES} machines")
-            found.append(_machine(row, Place(file, table.line_num)))
+                raise Refused(f"{Place(file, table.line_num, 1)}: more than {MOST_NODES} machines")
+            found.append(_machine(row, Place(file, table.line_num, 1)))
     except csv.Error as error:
-        raise Refused(f"{Place(file, table.line_num)}: no CSV: {error}") from None
+        raise Refused(f"{Place(file, table.line_num, 1)}: no CSV: {error}") from None
     return found
 
 

@@ -51,10 +51,10 @@ def _lines(data: bytes, file: str) -> Iterator[Line]:
         text = data.decode("ascii")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Refused(f"{Place(file, line)}: a byte that is no ASCII text") from None
+        raise Refused(f"{Place(file, line, 1)}: a byte that is no ASCII text") from None
     for number, text_line in enumerate(text.splitlines(), start=1):
         if text_line.strip():
-            yield Place(file, number), [field.strip() for field in text_line.split(",")]
+            yield Place(file, number, 1), [field.strip() for field in text_line.split(",")]
 
 
 def _named(lines: list[Line], name: str) -> Trace:

@@ -91,16 +91,16 @@ def _document(data: bytes, file: str) -> tuple[int, list[int]]:
     except json.JSONDecodeError as error:
         raise Refused(f"{Place(file, error.lineno, error.colno)}: no JSON: {error.msg}") from None
     except (UnicodeDecodeError, RecursionError):
-        raise Refused(f"{Place(file, 1)}: no JSON text that can be read") from None
+        raise Refused(f"{Place(file, 1, 1)}: no JSON text that can be read") from None
     match document:
         case {"metadata": {"gap_seconds": int(gap)}, "data": list(values)} if gap > 0 and not isinstance(gap, bool):
             pass
         case _:
-            raise Refused(f'{Place(file, 1)}: expected "metadata" with a positive "gap_seconds", and a list "data"')
+            raise Refused(f'{Place(file, 1, 1)}: expected "metadata" with a positive "gap_seconds", and a list "data"')
     if not 0 < len(values) <= MOST_TICKS:
-        raise Refused(f"{Place(file, 1)}: {len(values)} ticks where 1 to {MOST_TICKS} were expected")
+        raise Refused(f"{Place(file, 1, 1)}: {len(values)} ticks where 1 to {MOST_TICKS} were expected")
     for index, value in enumerate(values):
         if type(value) is not int or not 0 <= value <= MOST_COUNT:
             shown = repr(value)[:40]
-            raise Refused(f"{Place(file, 1)}: data[{index}] is {shown}, not a whole number from 0 to {MOST_COUNT}")
+            raise Refused(f"{Place(file, 1, 1)}: data[{index}] is {shown}, not a whole number from 0 to {MOST_COUNT}")
     return gap, values

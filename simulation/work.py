@@ -1,7 +1,8 @@
 """What the workloads of a simulated region do: units on slots, checkpoints, work done and work lost.
 
 Driven by `simulation.world`; plays the schedulers' part (which unit runs where) and the applications' part (what a
-checkpoint saves). It reports usage, lost work and restores as ledger events, and knows nothing of pools, rates or plans.
+checkpoint saves). It reports usage, lost work, restores and storage as ledger events, and knows no plans and no rates
+but the store's.
 
 Time is milliseconds. A slot holds one unit. A unit's progress since its last save is lost with its node, unless a
 checkpoint on notice was finished by the drain; a job without checkpoints begins again.
@@ -9,8 +10,9 @@ checkpoint on notice was finished by the drain; a job without checkpoints begins
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from contracts.model import Contract
 from ledger.causes import Cause
@@ -18,6 +20,9 @@ from ledger.events import Event, EventType, Paid, Use
 from reconciler.drafts import Scribe, event_id
 
 Scribes = Callable[[int], Scribe]
+
+KEPT_CHECKPOINTS = 2
+"""The newest complete checkpoint, and the one before it until the newest is proven."""
 
 
 @dataclass(slots=True)
@@ -41,6 +46,17 @@ class Slots:
     mix: tuple[int, int, int, int] = (0, 0, 0, 0)
     lines: int = 0
     notice: str = ""
+    cause: Cause = Cause.CLAIM_GREW
+    loading_for: str = ""
+
+    def now_doing(self) -> tuple[int, int, int, int]:
+        """Slots serving, restarting, idle, draining."""
+        if not self.joined:
+            return 0, self.units, 0, 0
+        loading = len(self.loading)
+        serving = len(self.runs) - loading
+        free = self.units - len(self.runs)
+        return (serving, loading, 0, free) if self.draining else (serving, loading, free, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,26 +97,35 @@ class Workload:
 
 
 class Work:
-    """All workloads of one region."""
+    """All workloads of one region. `loads_until` is told when to call `loaded` for an instance."""
 
-    def __init__(self, contracts: Iterable[Contract], scribes: Scribes, record: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        contracts: Iterable[Contract],
+        scribes: Scribes,
+        record: Callable[[Event], None],
+        loads_until: Callable[[str, int], None],
+    ) -> None:
         self.workloads = {contract.name: Workload(contract) for contract in contracts}
         self.by_instance: dict[str, Slots] = {}
         self.dirty: set[str] = set()
         self._scribes = scribes
         self._record = record
+        self._loads_until = loads_until
 
-    def booted(self, name: str, *, workload: str, pool: str, paid: Paid, units: int, now: int) -> None:
-        """A server of ours began to be billed; until it joins, all its slots count as restarting."""
-        slots = Slots(name, workload, pool, paid, units, open_since=now, mix=(0, units, 0, 0))
+    def booted(self, name: str, *, workload: str, pool: str, paid: Paid, units: int, cause: Cause, now: int) -> None:
+        """A server of ours began to be billed; until it joins, all its slots count as restarting, for its cause."""
+        slots = Slots(name, workload, pool, paid, units, open_since=now, mix=(0, units, 0, 0), cause=cause)
         self.by_instance[name] = slots
 
     def joined(self, name: str, now: int) -> None:
         """The instance became a node: its slots are free."""
         slots = self.by_instance[name]
+        self._write_line(slots, now)
         slots.joined = True
+        slots.mix = slots.now_doing()
         self.workloads[slots.workload].slots[name] = slots
-        self._close_line(slots, now)
+        self.dirty.add(name)
         self.assign(slots.workload, now)
 
     def want(self, workload: str, target: int, now: int) -> None:
@@ -139,6 +164,8 @@ class Work:
                 if work.contract.restart == "from-checkpoint" and start_up:
                     begins = now + start_up
                     slots.loading[len(slots.runs)] = begins
+                    slots.loading_for = caused_by
+                    self._loads_until(slots.name, begins)
                 self._restored(work, slots, caused_by, begins - now, now)
             slots.runs.append(begins)
         self._close_line(slots, now)
@@ -165,11 +192,6 @@ class Work:
             return
         slots.loading = {k: until for k, until in slots.loading.items() if until > now}
         self._close_line(slots, now)
-
-    def next_loaded(self, name: str) -> int | None:
-        """When the first loading slot of the instance is done."""
-        slots = self.by_instance.get(name)
-        return min(slots.loading.values()) if slots is not None and slots.loading else None
 
     def drain(self, name: str, now: int, notice: str) -> int:
         """The instance drains: it takes no more units; how many it has to end."""
@@ -198,7 +220,7 @@ class Work:
         if lost.units:
             event = self._scribes(now).event(
                 EventType.WORK_LOST,
-                name,
+                f"{name}/{now}",
                 cause,
                 caused_by=caused_by,
                 workload=slots.workload,
@@ -230,18 +252,9 @@ class Work:
         for slots in self.by_instance.values():
             self._write_line(slots, now)
 
-    def _mix(self, slots: Slots) -> tuple[int, int, int, int]:
-        """Slots serving, restarting, idle, draining."""
-        if not slots.joined:
-            return 0, slots.units, 0, 0
-        loading = len(slots.loading)
-        serving = len(slots.runs) - loading
-        free = slots.units - len(slots.runs)
-        return (serving, loading, 0, free) if slots.draining else (serving, loading, free, 0)
-
     def _close_line(self, slots: Slots, now: int) -> None:
         self.dirty.add(slots.name)
-        mix = self._mix(slots)
+        mix = slots.now_doing()
         if mix != slots.mix:
             self._write_line(slots, now)
             slots.mix = mix
@@ -251,20 +264,23 @@ class Work:
         if now > slots.open_since:
             scribe = self._scribes(now)
             uses = (Use.SERVING, Use.RESTARTING, Use.IDLE, Use.DRAINING)
+            slot = 0
             for use, units in zip(uses, slots.mix, strict=True):
                 if units:
+                    cause, caused_by = _why(slots, use, scribe.region)
                     self._record(
                         scribe.event(
                             EventType.USAGE,
                             f"{slots.name}/{slots.lines}/{use.value}",
-                            Cause.ACCOUNTING,
-                            caused_by=event_id(EventType.INSTANCE_STARTED, scribe.region, slots.name),
+                            cause,
+                            caused_by=caused_by,
                             workload=slots.workload,
                             pool=slots.pool,
                             instance=slots.name,
                             data={
                                 "from_ms": slots.open_since,
                                 "to_ms": now,
+                                "slot": slot,
                                 "units": units,
                                 "of_units": slots.units,
                                 "use": use.value,
@@ -272,6 +288,7 @@ class Work:
                             },
                         )
                     )
+                slot += units
             slots.lines += 1
         slots.open_since = now
 
@@ -284,3 +301,32 @@ def _fill_order(slots: Slots) -> tuple[int, int, str]:
 def _empty_order(slots: Slots) -> tuple[int, int, str]:
     """The emptiest first, floor last."""
     return 1 if slots.paid is Paid.FLOOR else 0, len(slots.runs), slots.name
+
+
+def _why(slots: Slots, use: Use, region: str) -> tuple[Cause, str]:
+    """Why slots were not serving: the boot's own cause, the loss that is made good, or the drain."""
+    if use is Use.RESTARTING and not slots.joined:
+        return slots.cause, event_id(EventType.INSTANCE_REQUESTED, region, slots.name)
+    if use is Use.RESTARTING:
+        return Cause.RESTORED, slots.loading_for
+    if use is Use.DRAINING and slots.notice:
+        return Cause.NOTICE, event_id(EventType.DRAIN_STARTED, region, slots.notice)
+    return Cause.ACCOUNTING, event_id(EventType.INSTANCE_STARTED, region, slots.name)
+
+
+def storage_charges(
+    workloads: Iterable[Workload], scribe: Scribe, *, rate_gib_hour: Decimal, currency: str
+) -> Iterator[Event]:
+    """What the kept checkpoints of every running unit cost for the hour before the scribe's time."""
+    for work in workloads:
+        size = work.contract.checkpoint.size or 0
+        gib = Decimal(size * KEPT_CHECKPOINTS * work.running) / 2**30
+        amount = (gib * rate_gib_hour).quantize(Decimal("0.000001"))
+        if amount:
+            yield scribe.event(
+                EventType.STORAGE_CHARGED,
+                f"{work.contract.name}/{scribe.now}",
+                Cause.ACCOUNTING,
+                workload=work.contract.name,
+                data={"amount": str(amount), "currency": currency},
+            )

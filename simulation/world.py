@@ -8,28 +8,26 @@ from event to event. The same class serves the demo, the day benchmark and polic
 from __future__ import annotations
 
 import heapq
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from agent.deadline import NoticeKind
-from contracts.errors import Gone
 from ledger.causes import Cause
 from ledger.events import Event, EventType
-from pools.provider import Notice
-from reconciler.cycle import Decision, Memory
-from reconciler.drafts import Scribe, event_id
+from reconciler.cycle import Memory
+from reconciler.drafts import Scribe
+from reconciler.fleet import Instance
 from reconciler.loop import Ports, Reconciler
-from reconciler.ports import Demand, NodeView, Recorder, SchedulerView
+from reconciler.ports import Recorder
 from reconciler.steps import Step
+from repo_layout.model import Estate
 from simulation.cloud import SimulatedCloud
-from simulation.cloud_model import CloudParameters, EndCause, Happening, HappeningKind, Wave
+from simulation.cloud_model import CloudParameters, Wave
 from simulation.demand import changes
 from simulation.moments import Moment
-from simulation.nodes import Drained, SimulatedNodes, notice_of
+from simulation.nodes import SimulatedNodes
 from simulation.policies import Policy
-from simulation.work import Work
-from repo_layout.model import Estate
+from simulation.site import Site, Surroundings
+from simulation.work import Work, storage_charges
 
 CYCLE_MS = 300_000
 """Ranking and placement every five minutes."""
@@ -37,13 +35,10 @@ CYCLE_MS = 300_000
 POKE_MS = 5_000
 """A notice or loss is answered by a cycle this much later, so that a wave is answered once."""
 
-JOIN_MS = (15_000, 50_000)
-"""From ACTIVE to a registered node: uniform; cloud-init and the join, measured on pre-baked images."""
-
-NEVER_JOINS = 0.002
-"""Share of servers that boot and never register."""
-
 DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
+HOURS_IN_MONTH = 730
+"""A storage month is a twelfth of a year, as object stores bill it."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +80,7 @@ class Run:
 
 
 class World:
-    """One region on one clock. It is the schedulers, the nodes and the stop switch of its reconciler."""
+    """One region on one clock; the recorder and the stop switch of its reconciler, which stands never stopped."""
 
     def __init__(self, setting: Setting, policy: Policy, recorder: Recorder) -> None:
         self.setting = setting
@@ -101,19 +96,35 @@ class World:
             ),
         )
         self.cloud = self.run_result.cloud
-        self._random = random.Random(f"world/{setting.seed}")
         region = setting.estate.region(setting.region)
-        self.nodes = SimulatedNodes(seed=setting.seed, gateway_bytes_s=region.checkpoint_gateway)
         self._pending: list[Event] = []
         self._recorder = recorder
-        self.work = Work(setting.estate.contracts_of(setting.region), self._scribe, self._pending.append)
+        self.work = Work(
+            setting.estate.contracts_of(setting.region), self._scribe, self._pending.append, self._when_loaded
+        )
+        self.nodes = SimulatedNodes(seed=setting.seed, gateway_bytes_s=region.checkpoint_gateway)
+        self.site = Site(
+            region=setting.region,
+            seed=setting.seed,
+            nodes=self.nodes,
+            work=self.work,
+            world=Surroundings(
+                now=lambda: self.now,
+                at=self._at,
+                emit=self._pending.append,
+                scribe=self._scribe,
+                instance=self._instance,
+                poke=lambda: self._poke(POKE_MS),
+            ),
+        )
+        self.run_result.first_action_ms = self.site.first_action_ms
         self.policy = policy
         self.reconciler = Reconciler(
             policy.part,
             Ports(
                 provider=self.cloud,
-                schedulers=self,
-                nodes=self,
+                schedulers=self.site,
+                nodes=self.site,
                 recorder=self,
                 stop=self,
                 clock=lambda: self.now,
@@ -124,54 +135,17 @@ class World:
             commit=setting.estate.commit,
             memory=Memory(epoch=1, listed_at=setting.start),
         )
-        self._views: dict[str, NodeView] = {}
-        self._drained: dict[str, str] = {}
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
         self._cycle_at = setting.start + CYCLE_MS // 5
         self._sample_at = setting.start
-        self._joined_at: dict[str, int] = {}
-        self.lost = 0
         self.cloud.schedule(setting.waves)
         end = setting.start + int(setting.days * DAY_MS)
+        for at in range(setting.start + HOUR_MS, end, HOUR_MS):
+            self._at(at, self._charge_hour)
         for contract in setting.estate.contracts_of(setting.region):
             for at, units in changes(contract, seed=setting.seed, start=setting.start, end=end):
                 self._at(at, lambda name=contract.name, n=units: self.work.want(name, n, self.now))  # type: ignore[misc]  # defaults bind the loop's values
-
-    # -- what the reconciler sees -------------------------------------------------------------------------------------
-
-    def view(self) -> SchedulerView:
-        """Demand and nodes, as two healthy schedulers would show them."""
-        for name in self.work.dirty:
-            slots = self.work.by_instance.get(name)
-            if slots is None or not slots.joined:
-                self._views.pop(name, None)
-                continue
-            self._views[name] = NodeView(
-                name, self._joined_at[name], len(slots.runs), covered=True, drained=self._drained.get(name, "")
-            )
-        self.work.dirty.clear()
-        demands = {}
-        for name, work in self.work.workloads.items():
-            running = work.running
-            demands[name] = Demand(name, running, 0, max(0, work.target - running))
-        return SchedulerView(self.now, demands, self._views)
-
-    def remove_node(self, name: str) -> None:
-        """A node that is gone leaves its scheduler."""
-        if self._joined_at.pop(name, None) is None:
-            raise Gone(name)
-
-    def ask_return(self, name: str, *, ends_at: int, cause_event: str) -> None:
-        """An agreed return: the node drains by `ends_at`."""
-        slots = self.work.by_instance.get(name)
-        if slots is None:
-            raise Gone(name)
-        told = notice_of(name, reclaim="", kind=NoticeKind.RETURN, issued_at=self.now, ends_at=ends_at)
-        self._begin_drain(name, told, cause_event, cause_event)
-
-    def keep(self, name: str) -> None:
-        """Nothing to take back: a return that began goes on."""
 
     def reason(self) -> str:
         """Never stopped."""
@@ -181,8 +155,6 @@ class World:
         """Pass events on together with the world's own, in one batch."""
         self._pending += events
 
-    # -- time ---------------------------------------------------------------------------------------------------------
-
     def run(self, progress: Callable[[Progress], None] | None = None) -> Run:
         """Let the whole setting pass and close the books."""
         end = self.setting.start + int(self.setting.days * DAY_MS)
@@ -191,9 +163,8 @@ class World:
             times = [self._cycle_at]
             if self._timers:
                 times.append(self._timers[0][0])
-            for source in (self.cloud.next_event_at(), self.nodes.next_event_at()):
-                if source is not None:
-                    times.append(source)
+            nexts = (self.cloud.next_event_at(), self.nodes.next_event_at())
+            times += [at for at in nexts if at is not None]
             self.now = max(self.now, min(times))
             if self.now >= end:
                 break
@@ -204,16 +175,17 @@ class World:
                     self._tell(told, end)
                     progress(told)
         self.now = end
-        self.cloud.advance(end)
+        self._pass()
+        self._cycle()  # what ended since the last cycle is written down
         self.work.close_books(end)
         self._flush()
         return self.run_result
 
     def _pass(self) -> None:
         for happened in self.cloud.advance(self.now):
-            self._on_cloud(happened)
+            self.site.on_cloud(happened)
         for drained in self.nodes.advance(self.now):
-            self._on_drained(drained)
+            self.site.on_drained(drained)
         while self._timers and self._timers[0][0] <= self.now:
             _, _, action = heapq.heappop(self._timers)
             action()
@@ -232,6 +204,26 @@ class World:
         if self.reconciler.deferred:
             self._poke(POKE_MS)
 
+    def _charge_hour(self) -> None:
+        """Checkpoint storage and our own footprint, charged an hour at a time for the hour that ends."""
+        settings = self.setting.estate.settings
+        self._pending += storage_charges(
+            self.work.workloads.values(),
+            self._scribe(self.now),
+            rate_gib_hour=settings.storage_rate_per_gib_month / HOURS_IN_MONTH,
+            currency=settings.currency,
+        )
+        if settings.footprint_per_day is not None:
+            amount = settings.footprint_per_day.amount / (24 * len(settings.regions))
+            self._pending.append(
+                self._scribe(self.now).event(
+                    EventType.FOOTPRINT_CHARGED,
+                    f"{self.now}",
+                    Cause.ACCOUNTING,
+                    data={"amount": f"{amount:.6f}", "currency": settings.currency},
+                )
+            )
+
     def _flush(self) -> None:
         if self._pending:
             events, self._pending[:] = list(self._pending), []
@@ -247,164 +239,18 @@ class World:
     def _scribe(self, now: int) -> Scribe:
         return Scribe(self.setting.region, now, self.setting.estate.commit, 1, actor="node")
 
-    # -- what happens -------------------------------------------------------------------------------------------------
+    def _when_loaded(self, name: str, until: int) -> None:
+        self._at(until, lambda: self.work.loaded(name, self.now))
 
-    def _on_cloud(self, happened: Happening) -> None:
-        match happened.kind:
-            case HappeningKind.ACTIVE:
-                self._booted(happened)
-            case HappeningKind.NOTICED if happened.notice is not None:
-                self._noticed(happened.notice)
-            case HappeningKind.WITHDRAWN if happened.notice is not None:
-                self._withdrawn(happened.notice)
-            case HappeningKind.ENDED:
-                self._ended(happened)
-            case _:
-                return
-
-    def _booted(self, happened: Happening) -> None:
-        instance = self.reconciler.memory.fleet.instances.get(happened.name)
-        if instance is None:
-            return
-        self.work.booted(
-            happened.name,
-            workload=instance.workload,
-            pool=happened.pool,
-            paid=instance.paid,
-            units=instance.units,
-            now=happened.at,
-        )
-        if self._random.random() >= NEVER_JOINS:
-            self._at(happened.at + self._random.randint(*JOIN_MS), lambda: self._join(happened.name))
-
-    def _join(self, name: str) -> None:
-        if name in self.work.by_instance and name not in self._joined_at:
-            self._joined_at[name] = self.now
-            self.work.joined(name, self.now)
-            self._watch_loading(name)
-
-    def _watch_loading(self, name: str) -> None:
-        until = self.work.next_loaded(name)
-        if until is not None:
-            self._at(until, lambda: self._loaded(name))
-
-    def _loaded(self, name: str) -> None:
-        self.work.loaded(name, self.now)
-        self._watch_loading(name)
-
-    def _noticed(self, notice: Notice) -> None:
-        slots = self.work.by_instance.get(notice.name)
-        self._poke(POKE_MS)
-        if slots is None or not slots.joined:
-            return
-        told = notice_of(
-            notice.name,
-            reclaim=notice.reclaim,
-            kind=NoticeKind(notice.kind.value),
-            issued_at=notice.issued_at,
-            ends_at=notice.ends_at,
-        )
-        subject = f"{notice.id}/{notice.name}"
-        cause_event = event_id(EventType.NOTICE_RECEIVED, self.setting.region, subject)
-        self._begin_drain(notice.name, told, cause_event, subject)
-
-    def _begin_drain(self, name: str, told: object, caused_by: str, subject: str) -> None:
-        from agent.deadline import Notice as NodeNotice
-
-        assert isinstance(told, NodeNotice)
-        slots = self.work.by_instance[name]
-        contract = self.work.workloads[slots.workload].contract
-        began = name not in self.nodes.draining
-        units = self.work.drain(name, self.now, subject)
-        if self.nodes.hear(told, units=units, contract=contract, now=self.now) and began:
-            self._pending.append(
-                self._scribe(self.now).event(
-                    EventType.DRAIN_STARTED,
-                    f"{name}/{told.issued_at}",
-                    Cause.NOTICE,
-                    caused_by=caused_by,
-                    workload=slots.workload,
-                    pool=slots.pool,
-                    instance=name,
-                    data={"ends_at": told.ends_at, "units": units},
-                )
-            )
-            slots.notice = f"{name}/{told.issued_at}"
-
-    def _withdrawn(self, notice: Notice) -> None:
-        self._poke(POKE_MS)
-        slots = self.work.by_instance.get(notice.name)
-        if slots is None or not slots.joined:
-            return
-        told = notice_of(
-            notice.name,
-            reclaim=notice.reclaim,
-            kind=NoticeKind(notice.kind.value),
-            issued_at=notice.issued_at,
-            ends_at=notice.ends_at,
-            withdrawn=True,
-        )
-        if notice.name in self.nodes.draining:
-            self.nodes.hear(told, units=0, contract=self.work.workloads[slots.workload].contract, now=self.now)
-        elif slots.draining:
-            self._drained.pop(notice.name, None)
-            self.work.undrain(notice.name, self.now)
-
-    def _on_drained(self, drained: Drained) -> None:
-        slots = self.work.by_instance.get(drained.instance)
-        if slots is None:
-            return
-        self.run_result.first_action_ms.append(drained.first_action_ms)
-        subject = slots.notice
-        verified = drained.outcome == "verified"
-        event = self._scribe(drained.at).event(
-            EventType.DRAIN_ENDED,
-            subject,
-            Cause.DRAINED
-            if verified
-            else Cause.NOTICE_WITHDRAWN
-            if drained.outcome == "withdrawn"
-            else Cause.BUDGET_EXCEEDED,
-            caused_by=event_id(EventType.DRAIN_STARTED, self.setting.region, subject),
-            workload=slots.workload,
-            pool=slots.pool,
-            instance=drained.instance,
-            data={"outcome": drained.outcome, "slow_unit": drained.slow_unit},
-        )
-        self._pending.append(event)
-        if drained.outcome == "withdrawn":
-            self.work.undrain(drained.instance, drained.at)
-            return
-        self._drained[drained.instance] = drained.outcome
-        self.work.stopped(drained.instance, drained.at, saved=drained.saved, cause=event.cause, caused_by=event.id)
-
-    def _ended(self, happened: Happening) -> None:
-        name = happened.name
-        slots = self.work.by_instance.get(name)
-        if happened.cause is not EndCause.DELETED:
-            self.lost += 1
-            self._poke(POKE_MS)
-        self._drained.pop(name, None)
-        if slots is None:
-            return
-        if slots.runs:
-            noticed = name in self.nodes.draining
-            self.work.stopped(
-                name,
-                happened.at,
-                saved=False,
-                cause=Cause.LOST_AFTER_NOTICE if noticed else Cause.LOST_WITHOUT_NOTICE,
-                caused_by=event_id(EventType.INSTANCE_LOST, self.setting.region, name),
-            )
-        self.nodes.lost(name)
-        self.work.ended(name, happened.at)
+    def _instance(self, name: str) -> Instance | None:
+        return self.reconciler.memory.fleet.instances.get(name)
 
     def _tell(self, told: Progress, end: int) -> None:
         told.now = self.now
         told.share = (self.now - self.setting.start) / (end - self.setting.start)
         told.instances = len(self.work.by_instance)
         told.draining = len(self.nodes.draining)
-        told.lost = self.lost
+        told.lost = self.site.lost
         told.cycles = self.run_result.decisions
 
 

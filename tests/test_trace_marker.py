@@ -8,7 +8,11 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
-CONFTEST = (Path(__file__).parent / "conftest.py").read_text(encoding="utf-8")
+CONFTEST = "\n".join(
+    line
+    for line in (Path(__file__).parent / "conftest.py").read_text(encoding="utf-8").splitlines()
+    if not line.startswith("pytest_plugins")  # the suite under test is not this package
+)
 TRACE_TEST = """
 import pytest
 

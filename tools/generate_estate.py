@@ -20,7 +20,10 @@ NAMES = (
     "Aagaard Berg Costa Dahl Eriksen Fuchs Garcia Holm Ivanova Jansen Krause Lund Moreno Nielsen Ortega Petersen",
 )
 GIVEN, FAMILY = (words.split() for words in NAMES)
-HALF_DAY = 43_200
+GUARD = (
+    "{window: 10m, releaseShare: 10, releaseCount: 120, acquireCount: 400, replaceCount: 600, "
+    "callRate: 20, callBurst: 200}"
+)
 
 
 @dataclass(frozen=True)
@@ -277,7 +280,7 @@ def settings(teams: list[Team]) -> str:
             "    verificationMargin: 5s",
             "    joinTimeout: 10m",
             "    checkpointGateway: 12GiB",
-            "    guard: {window: 10m, releaseShare: 10, releaseCount: 120, acquireCount: 400, replaceCount: 600, callRate: 20, callBurst: 200}",
+            f"    guard: {GUARD}",
         ]
     lines += [
         "bounds: {pools: 8, poolShare: 15, groupShare: 30, boundingKinds: [aggregate, hall, power]}",

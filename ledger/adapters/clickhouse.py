@@ -223,7 +223,7 @@ _UNSEEN = "id NOT IN (SELECT id FROM events WHERE id IN (SELECT id FROM arrivals
 _COUNT_NEW = f"SELECT uniqExact(id) AS n FROM arrivals WHERE {_UNSEEN}"  # noqa: S608 - constants
 _STORE_NEW = (
     f"INSERT INTO events ({_NAMES}) SELECT {_NAMES} FROM arrivals WHERE {_UNSEEN} "  # noqa: S608 - constants
-    "ORDER BY id, digest LIMIT 1 BY id"
+    "ORDER BY id, digest DESC LIMIT 1 BY id"
 )
 _CONFLICTS = (
     "SELECT DISTINCT arrivals.id AS id FROM arrivals INNER JOIN (SELECT id, digest FROM events FINAL "

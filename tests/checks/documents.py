@@ -220,13 +220,31 @@ SCALARS: tuple[object, ...] = (
 )
 
 
-def _paths(value: object, path: tuple[Step, ...] = ()) -> list[tuple[Step, ...]]:
+def paths(value: object, path: tuple[Step, ...] = ()) -> list[tuple[Step, ...]]:
+    """The path of every value in a document, but for the root."""
     below: list[tuple[Step, ...]] = []
     if isinstance(value, dict):
-        below = [p for name, item in value.items() for p in _paths(item, (*path, name))]
+        below = [p for name, item in value.items() for p in paths(item, (*path, name))]
     elif isinstance(value, list):
-        below = [p for at, item in enumerate(value) for p in _paths(item, (*path, at))]
+        below = [p for at, item in enumerate(value) for p in paths(item, (*path, at))]
     return [path, *below] if path else below
+
+
+def emptied(whole: dict[str, object], path: tuple[Step, ...]) -> list[dict[str, object]]:
+    """The document with one value taken away, and with a list, a mapping and a text of nothing in its place."""
+    changed: list[dict[str, object]] = []
+    nothing: tuple[object, ...] = (None, [], {}, "")
+    for instead in nothing:
+        document = copy.deepcopy(whole)
+        holder = _holder(document, path)
+        if isinstance(holder, dict):
+            holder[str(path[-1])] = instead
+            if instead is None:
+                del holder[str(path[-1])]
+        elif isinstance(holder, list):
+            holder[int(path[-1]) : int(path[-1]) + 1] = [] if instead is None else [instead]
+        changed.append(document)
+    return changed
 
 
 def _holder(document: object, path: tuple[Step, ...]) -> object:
@@ -241,7 +259,7 @@ _values = st.one_of(
     st.text(st.characters(codec="utf-8"), max_size=6),
     st.from_regex(r"\A[0-9]{0,3}(h|m|s|B|KiB|GiB|%| EUR|\.[0-9])\Z"),
     st.integers(-2, 60),
-    st.sampled_from(([], {}, [1], ["a"], {"a": "b"}, [[]], {"size": 1})),
+    st.sampled_from(([], {}, [1], ["a"], {"a": "b"}, [[]], {"size": 1})).map(copy.deepcopy),
 )
 
 
@@ -250,12 +268,14 @@ def documents(draw: Callable[..., object]) -> tuple[Kind, dict[str, object]]:
     """A document of some kind with up to three changes: a value replaced, a field dropped, added or listed twice."""
     kind = draw(st.sampled_from(sorted(WHOLE, key=lambda k: k.value)))
     assert isinstance(kind, Kind)
-    document: dict[str, object] = copy.deepcopy(draw(st.sampled_from(WHOLE[kind])))  # type: ignore[assignment]  # drawn from the table
+    whole = draw(st.sampled_from(WHOLE[kind]))
+    assert isinstance(whole, dict)
+    document: dict[str, object] = copy.deepcopy(whole)
     for _ in range(int(str(draw(st.integers(0, 3))))):
-        paths = _paths(document)
-        if not paths:
+        there = paths(document)
+        if not there:
             break
-        path: tuple[Step, ...] = draw(st.sampled_from(paths))  # type: ignore[assignment]  # drawn from the list
+        path: tuple[Step, ...] = draw(st.sampled_from(there))  # type: ignore[assignment]  # drawn from the list
         holder = _holder(document, path)
         change = draw(st.sampled_from(["replace", "replace", "replace", "drop", "add"]))
         if isinstance(holder, dict):

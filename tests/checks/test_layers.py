@@ -83,6 +83,11 @@ def test_a_missing_field_is_dropped_where_the_field_is_wrong_inside() -> None:
     assert merged((), (absent,)) == (absent,)
 
 
+def test_a_mapping_that_lacks_a_field_is_not_called_missing_itself(cue: Cue) -> None:
+    findings = findings_of(changed(FORECAST, ("unit: {vcpu: 4, memory: 16GiB}", "unit: {vcpu: 4}")), cue)
+    assert [finding.message for finding in findings] == ["memory is missing in unit"]
+
+
 def test_every_one_file_rule_names_the_fields_that_it_compares() -> None:
     assert {code for code in RULES if "EBT-150" <= code < "EBT-200"} == RULE_SIBLINGS.keys()
 
@@ -118,6 +123,14 @@ def test_all_rules_of_a_file_are_told_at_once() -> None:
     assert {f.code for f in judge(source_of(Kind.CONTRACT, data)).faults} == {"EBT-159"}
     data = _contract(floor=50, minimum=45)
     assert {f.code for f in judge(source_of(Kind.CONTRACT, data)).faults} == {"EBT-150", "EBT-151", "EBT-152"}
+
+
+def test_a_list_whose_only_item_is_wrong_is_not_called_too_short() -> None:
+    rows = {**WHOLE[Kind.POOL][0], "rows": [{"name": "r"}]}
+    faults = judge(source_of(Kind.POOL, rows)).faults
+    assert {fault.code for fault in faults} == {"EBT-119"}
+    (empty,) = judge(source_of(Kind.POOL, {**rows, "rows": []})).faults
+    assert (empty.path, empty.expected) == (("rows",), "at least 1 items")
 
 
 def test_names_of_code_are_no_names_of_files() -> None:
@@ -190,7 +203,10 @@ def test_a_converter_that_goes_in_circles_is_stopped() -> None:
 
 def test_nothing_of_a_file_forges_a_line_of_the_report(cue: Cue) -> None:
     forged = 'x"\u2028\n' + f"contract.{key(0)}.maximum: EBT-120 forged:\n    ./x.cue:1:1\n"
-    sources = [source_of(Kind.CONTRACT, _contract(), 0), source_of(Kind.CONTRACT, _contract(unit=forged, tier=forged), 1)]
+    sources = [
+        source_of(Kind.CONTRACT, _contract(), 0),
+        source_of(Kind.CONTRACT, _contract(unit=forged, tier=forged), 1),
+    ]
     verdict = cue.judge(sources)
     assert verdict.faults.keys() == {sources[1].file}
 

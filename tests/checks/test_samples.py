@@ -21,7 +21,9 @@ CONTRACTS = ROOT / "contracts" / "samples"
 
 # No file can hold these; the tests of their readers and adapters bring them about.
 NOT_IN_FILES = {
-    **dict.fromkeys(("EBT-136", "EBT-137", "EBT-138", "EBT-139", "EBT-140", "EBT-141"), "an entry of the tree, not a file"),
+    **dict.fromkeys(
+        ("EBT-136", "EBT-137", "EBT-138", "EBT-139", "EBT-140", "EBT-141"), "an entry of the tree, not a file"
+    ),
     **dict.fromkeys(("EBT-301", "EBT-302", "EBT-303"), "a repository or a disk that does not give the content"),
     **dict.fromkeys(("EBT-310", "EBT-311", "EBT-312"), "a schema checker that is missing or does not answer"),
 }
@@ -100,5 +102,7 @@ def test_an_invalid_contract_has_the_findings_that_its_comments_announce(path: P
     found = [(f.place.line, f.code) for f in findings if f.place.file == "contracts/tides/forecast.yaml"]
     assert sorted(found) == sorted((at, code) for at, code, _ in wanted), findings
     for at, code, words in wanted:
-        texts = [f"{f.message} {f.seen} {f.expected} {f.hint}" for f in findings if (f.place.line, f.code) == (at, code)]
+        texts = [
+            f"{f.message} {f.seen} {f.expected} {f.hint}" for f in findings if (f.place.line, f.code) == (at, code)
+        ]
         assert any(words in text for text in texts), (words, texts)

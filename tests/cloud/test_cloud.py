@@ -100,6 +100,31 @@ def test_waves_with_one_id_are_one_reclaim_over_their_domains() -> None:
     assert len(driver.kinds(HappeningKind.RECLAIM_CLOSED)) == 1
 
 
+def test_a_reclaim_that_is_widened_keeps_its_longest_hold() -> None:
+    driver = Driver()
+    wave(driver, "d0", reclaim="hall-a")
+    driver.wait(60)
+    driver.cloud.schedule([Wave(driver.state.now, "d1", driver.state.now + 60_000, share=1.0, reclaim="hall-a")])
+    driver.wait(3539)
+    assert [reclaim.hold_until for reclaim in driver.cloud.signals("").reclaims] == [START + HOUR_MS]
+    driver.wait(1)
+    assert driver.cloud.signals("").reclaims == ()
+
+
+def test_a_host_taken_again_after_a_withdrawal_stays_with_its_new_holder() -> None:
+    driver = Driver(with_parameters(withdrawn=1.0))
+    (server,) = driver.run("d1-m8", 1)
+    wave(driver, "d1", share=None, count=3)
+    driver.wait(120)
+    assert len(driver.kinds(HappeningKind.WITHDRAWN)) == 1
+    host = driver.state.records[server.id].host
+    assert host is not None
+    driver.delete(server.id)
+    wave(driver, "d1")
+    driver.wait(3500)
+    assert host.state is HostState.TAKEN
+
+
 def test_maintenance_gives_notice_and_opens_no_reclaim() -> None:
     driver = Driver()
     driver.run("d0-m8", 2)

@@ -205,9 +205,10 @@ class SignalSuite:
 
     def test_the_life_of_a_server_is_told_in_order(self, stage: Stage) -> None:
         made = create(stage, "n1")
+        stage.wait(300)
         stage.provider.delete(made.id, expected=mark("n1"))
         told = [event.kind for event in stage.provider.signals("").lifecycle if event.server == made.id]
-        assert told == [LifecycleKind.CREATED, LifecycleKind.DELETED]
+        assert told == [LifecycleKind.CREATED, LifecycleKind.ACTIVE, LifecycleKind.DELETED]
 
     @pytest.mark.parametrize("cursor", ["nonsense", "999999999", "-1"])
     def test_a_cursor_nobody_knows_means_the_beginning(self, stage: Stage, cursor: str) -> None:

@@ -68,6 +68,12 @@ def test_an_id_that_comes_back_with_other_content_is_reported_and_the_first_stan
     )
     assert ledger.append([changed]).conflicts == (usage.id,)
     assert reports(ledger) == before
+    ledger._engine.run("TRUNCATE TABLE events")
+    assert ledger.append([changed, *events]).conflicts == (usage.id,)
+    either = reports(ledger)
+    ledger._engine.run("TRUNCATE TABLE events")
+    assert ledger.append([*events, changed]).conflicts == (usage.id,)
+    assert reports(ledger) == either
 
 
 def test_every_report_is_the_same_before_and_after_merges(ledger: ClickHouseLedger) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from contracts.model import Checkpoint, Contract, ContractFile, Fallback, KubernetesPlace, Restart, RunsOn, Unit
 from contracts.tiers import complete
 from pools.board import Board, board
 from pools.model import Attributes, HostShape, InstanceShape, Pool
 
 GIB = 2**30
+TierName = Literal["anchored", "resumable", "staged", "requeued", "scavenger"]
 
 
 def pool(name: str, *, vcpu: int = 8, committed: bool = False, domain: str = "") -> Pool:
@@ -33,7 +36,7 @@ def pool(name: str, *, vcpu: int = 8, committed: bool = False, domain: str = "")
 def contract(
     name: str = "w",
     *,
-    tier: str = "staged",
+    tier: TierName = "staged",
     checkpoint: Checkpoint | None = None,
     restart: Restart | None = None,
     expected_run_s: int | None = None,
@@ -49,7 +52,7 @@ def contract(
             team="t",
             owner="o",
             contact="c",
-            tier=tier,  # type: ignore[arg-type]  # the tests name tiers as files do
+            tier=tier,
             runs_on=RunsOn(kubernetes=KubernetesPlace(cluster="k", namespace="n", selector={"a": "b"})),
             unit=Unit(vcpu=4, memory=16 * GIB),
             maximum=100,

@@ -115,7 +115,8 @@ def test_conflicts_that_succeed_on_another_try_exclude_nothing() -> None:
 
 def test_conflicts_that_go_on_exclude_within_a_minute_and_a_probe_follows() -> None:
     # C20, variant: 409 on all tries for ten minutes
-    state, at, changes = EMPTY, NOON, ()
+    state, at = EMPTY, NOON
+    changes: tuple[Change, ...] = ()
     while not changes and at < NOON + 10 * MINUTE_MS:
         state, changes = update(state, failing(at=at, cause=Cause.ALLOCATION_CONFLICTS, count=3), at)
         at += 15_000

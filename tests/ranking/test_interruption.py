@@ -80,6 +80,15 @@ def test_the_last_hour_moves_the_mean_but_not_the_slow_one() -> None:
     assert then.mean[0] / before.mean[0] > then.slow_mean[0] / before.slow_mean[0] > 1.0
 
 
+def test_one_stormy_first_day_is_not_held_against_a_promise_over_weeks() -> None:
+    outlook, storm = Outlook(), dict.fromkeys(POOLS, 9.0)
+    first_day = hazards(after(history(), hours=24, each=9.0, losses=storm))
+    second_week = hazards(after(after(history(), hours=240, each=9.0, losses={}), hours=24, each=9.0, losses=storm))
+    assert first_day.mean[0] > 2 * outlook.prior_rate
+    assert first_day.slow_mean[0] < first_day.mean[0] / 2
+    assert second_week.slow_mean[0] > outlook.prior_rate / 2
+
+
 def test_a_new_topology_keeps_what_known_pools_have_seen() -> None:
     seen = after(history(), hours=50, each=9.0, losses={"a": 2.0})
     moved = seen.on(Topology.of(("z", "d", "a"), {"right": ("d", "z")}))

@@ -1,0 +1,230 @@
+"""The nodes and schedulers of a simulated region: what happens to servers, and what the reconciler sees of it.
+
+Turns what the cloud and the nodes report into drains, units that start and stop, and ledger events; plays
+`reconciler.ports.Schedulers` and `Nodes`. Driven by `simulation.world`, which owns time; decides nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent.deadline import Notice as NodeNotice
+from agent.deadline import NoticeKind
+from contracts.errors import Gone
+from ledger.causes import Cause
+from ledger.events import Event, EventType
+from pools.provider import Notice
+from reconciler.drafts import Scribe, event_id
+from reconciler.fleet import Instance
+from reconciler.ports import Demand, NodeView, SchedulerView
+from simulation.cloud_model import EndCause, Happening, HappeningKind
+from simulation.nodes import Drained, SimulatedNodes, notice_of
+from simulation.work import Work
+
+JOIN_MS = (15_000, 50_000)
+"""From ACTIVE to a registered node: uniform; cloud-init and the join, measured on pre-baked images."""
+
+NEVER_JOINS = 0.002
+"""Share of servers that boot and never register."""
+
+ENDINGS = {"verified": Cause.DRAINED, "withdrawn": Cause.NOTICE_WITHDRAWN, "overrun": Cause.BUDGET_EXCEEDED}
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the site needs of its world: the time, a timer, a place for events, the fleet, and a word to the loop."""
+
+    now: Callable[[], int]
+    at: Callable[[int, Callable[[], None]], None]
+    emit: Callable[[Event], None]
+    scribe: Callable[[int], Scribe]
+    instance: Callable[[str], Instance | None]
+    poke: Callable[[], None]
+
+
+class Site:
+    """All nodes of one region, their units, and the two healthy schedulers that started them."""
+
+    def __init__(self, *, region: str, seed: int, nodes: SimulatedNodes, work: Work, world: Surroundings) -> None:
+        self._region = region
+        self._random = random.Random(f"world/{seed}")
+        self.nodes = nodes
+        self.work = work
+        self._world = world
+        self._views: dict[str, NodeView] = {}
+        self._drained: dict[str, str] = {}
+        self._joined_at: dict[str, int] = {}
+        self.lost = 0
+        self.first_action_ms: list[int] = []
+
+    def view(self) -> SchedulerView:
+        """Demand and nodes, as two healthy schedulers would show them."""
+        for name in self.work.dirty:
+            slots = self.work.by_instance.get(name)
+            if slots is None or not slots.joined:
+                self._views.pop(name, None)
+                continue
+            self._views[name] = NodeView(
+                name, self._joined_at[name], len(slots.runs), covered=True, drained=self._drained.get(name, "")
+            )
+        self.work.dirty.clear()
+        demands = {}
+        for name, work in self.work.workloads.items():
+            running = work.running
+            demands[name] = Demand(name, running, 0, max(0, work.target - running))
+        return SchedulerView(self._world.now(), demands, self._views)
+
+    def remove_node(self, name: str) -> None:
+        """A node that is gone leaves its scheduler."""
+        if self._joined_at.pop(name, None) is None:
+            raise Gone(name)
+
+    def ask_return(self, name: str, *, ends_at: int, cause_event: str) -> None:
+        """An agreed return: the node drains by `ends_at`."""
+        slots = self.work.by_instance.get(name)
+        if slots is None:
+            raise Gone(name)
+        told = notice_of(name, reclaim="", kind=NoticeKind.RETURN, issued_at=self._world.now(), ends_at=ends_at)
+        self._begin_drain(name, told, cause_event, cause_event)
+
+    def keep(self, name: str) -> None:
+        """Nothing to take back: a return that began goes on."""
+
+    def on_cloud(self, happened: Happening) -> None:
+        """One thing that the cloud did."""
+        match happened.kind:
+            case HappeningKind.ACTIVE:
+                self._booted(happened)
+            case HappeningKind.NOTICED if happened.notice is not None:
+                self._noticed(happened.notice)
+            case HappeningKind.WITHDRAWN if happened.notice is not None:
+                self._withdrawn(happened.notice)
+            case HappeningKind.ENDED:
+                self._ended(happened)
+            case _:
+                return
+
+    def _booted(self, happened: Happening) -> None:
+        instance = self._world.instance(happened.name)
+        if instance is None:
+            return
+        self.work.booted(
+            happened.name,
+            workload=instance.workload,
+            pool=happened.pool,
+            paid=instance.paid,
+            units=instance.units,
+            cause=instance.cause,
+            now=happened.at,
+        )
+        if self._random.random() >= NEVER_JOINS:
+            self._world.at(happened.at + self._random.randint(*JOIN_MS), lambda: self._join(happened.name))
+
+    def _join(self, name: str) -> None:
+        if name in self.work.by_instance and name not in self._joined_at:
+            self._joined_at[name] = self._world.now()
+            self.work.joined(name, self._world.now())
+
+    def _noticed(self, notice: Notice) -> None:
+        slots = self.work.by_instance.get(notice.name)
+        self._world.poke()
+        if slots is None or not slots.joined:
+            return
+        told = notice_of(
+            notice.name,
+            reclaim=notice.reclaim,
+            kind=NoticeKind(notice.kind.value),
+            issued_at=notice.issued_at,
+            ends_at=notice.ends_at,
+        )
+        subject = f"{notice.id}/{notice.name}"
+        cause_event = event_id(EventType.NOTICE_RECEIVED, self._region, subject)
+        self._begin_drain(notice.name, told, cause_event, subject)
+
+    def _begin_drain(self, name: str, told: NodeNotice, caused_by: str, subject: str) -> None:
+        slots = self.work.by_instance[name]
+        contract = self.work.workloads[slots.workload].contract
+        began = name not in self.nodes.draining
+        units = self.work.drain(name, self._world.now(), subject)
+        if self.nodes.hear(told, units=units, contract=contract, now=self._world.now()) and began:
+            self._world.emit(
+                self._world.scribe(self._world.now()).event(
+                    EventType.DRAIN_STARTED,
+                    f"{name}/{told.issued_at}",
+                    Cause.NOTICE,
+                    caused_by=caused_by,
+                    workload=slots.workload,
+                    pool=slots.pool,
+                    instance=name,
+                    data={"ends_at": told.ends_at, "units": units},
+                )
+            )
+            slots.notice = f"{name}/{told.issued_at}"
+
+    def _withdrawn(self, notice: Notice) -> None:
+        self._world.poke()
+        slots = self.work.by_instance.get(notice.name)
+        if slots is None or not slots.joined:
+            return
+        told = notice_of(
+            notice.name,
+            reclaim=notice.reclaim,
+            kind=NoticeKind(notice.kind.value),
+            issued_at=notice.issued_at,
+            ends_at=notice.ends_at,
+            withdrawn=True,
+        )
+        if notice.name in self.nodes.draining:
+            self.nodes.hear(told, units=0, contract=self.work.workloads[slots.workload].contract, now=self._world.now())
+        elif slots.draining:
+            self._drained.pop(notice.name, None)
+            self.work.undrain(notice.name, self._world.now())
+
+    def on_drained(self, drained: Drained) -> None:
+        """One drain that ended."""
+        slots = self.work.by_instance.get(drained.instance)
+        if slots is None:
+            return
+        self.first_action_ms.append(drained.first_action_ms)
+        subject = slots.notice
+        event = self._world.scribe(drained.at).event(
+            EventType.DRAIN_ENDED,
+            subject,
+            ENDINGS[drained.outcome],
+            caused_by=event_id(EventType.DRAIN_STARTED, self._region, subject),
+            workload=slots.workload,
+            pool=slots.pool,
+            instance=drained.instance,
+            data={"outcome": drained.outcome, "slow_unit": drained.slow_unit},
+        )
+        self._world.emit(event)
+        if drained.outcome == "withdrawn":
+            self.work.undrain(drained.instance, drained.at)
+            return
+        self._drained[drained.instance] = drained.outcome
+        self.work.stopped(drained.instance, drained.at, saved=drained.saved, cause=event.cause, caused_by=event.id)
+
+    def _ended(self, happened: Happening) -> None:
+        name = happened.name
+        slots = self.work.by_instance.get(name)
+        if happened.cause is not EndCause.DELETED:
+            self.lost += 1
+            self._world.poke()
+        self._drained.pop(name, None)
+        if slots is None:
+            return
+        if slots.runs:
+            noticed = name in self.nodes.draining
+            known = self._world.instance(name)
+            agreed = happened.cause is EndCause.DELETED or (known is not None and known.released)
+            self.work.stopped(
+                name,
+                happened.at,
+                saved=False,
+                cause=Cause.LOST_AFTER_NOTICE if noticed else Cause.LOST_WITHOUT_NOTICE,
+                caused_by=event_id(EventType.INSTANCE_ENDED if agreed else EventType.INSTANCE_LOST, self._region, name),
+            )
+        self.nodes.lost(name)
+        self.work.ended(name, happened.at)
