@@ -187,6 +187,8 @@ def shrink_excess(standing: Standing) -> list[Move]:
             break
         if line.is_floor or line.exempt:
             continue
+        if len(line.domain_lots) >= line.required and not _overfull(line):
+            continue
         for source in [k for k, n in line.movable.items() if n and line.have[k]]:
             left = _move_out(standing, line, source, left, moves)
     return moves
@@ -203,6 +205,14 @@ def _move_out(standing: Standing, line: Line, source: int, left: int, moves: lis
         left -= 1
         crowded = len(line.domain_lots) < line.required and line.domain_lots.get(line.domains[source], 0) > 1
     return left
+
+
+def _overfull(line: Line) -> bool:
+    """Whether any domain or group would hold more than its bound: one pass, where most lines end."""
+    domain_units, group_units, largest = planned_units(line)
+    return any(units > max(largest["domain", d], line.pool_share) for d, units in domain_units.items()) or any(
+        units > max(largest["group", g], line.group_share) for g, units in group_units.items()
+    )
 
 
 def planned_excess(line: Line, column: int) -> bool:
