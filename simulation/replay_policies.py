@@ -6,22 +6,22 @@ of a move. A view differs in the offers it makes, in the shares it asks for, and
 ebbtide      the ranking's expected cost of a useful unit-hour, from hazards learnt so far
 price-first  what the rate card says, without any bound
 random       every pool alike under the bounds, ties by the planner's own hash: a random spread
-hindsight    the same ranking as ebbtide, but with the losses that the coming hour really brings
+hindsight    the same ranking as ebbtide, but with the losses that the coming hour really brings; hindsight-72h: three days
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
 from correlation_groups.spread import Shares
 from pools.interruption import Hazards
-from pools.ranking import MICRO, move_cost_micro, rank
+from pools.ranking import MICRO, Drop, DROPS, move_cost_micro, rank
 from reconciler.problem import Offers
-from simulation.replay_window import COMING_MS, Window, coming
+from simulation.replay_window import HOUR_MS, Window, coming
 from simulation.replay_work import GUARANTEED_MICRO, Work
 from simulation.trace import Floats, Ints
 
@@ -31,6 +31,9 @@ FREE = Shares(pool_permille=1000, group_permille=1000, pools=1)
 HORIZON_H = 4
 """Over which a move must pay, as in the reference estate."""
 
+
+DEAREST_MICRO = 100 * GUARANTEED_MICRO
+"""The cost of a pool in which work would make no progress."""
 
 
 class View(Protocol):
@@ -83,33 +86,48 @@ class Learning:
 
 @dataclass
 class Hindsight:
-    """The same ranking and bounds with the next hour's losses for hazards; a move has to pay within that hour."""
+    """The same ranking, bounds and tolerances with the losses of the next `knows_h` hours for hazards.
+
+    What comes after is what the ranker believes, spread over the horizon in which a move has to pay, so that hindsight
+    is never the more ignorant of the two.
+    """
 
     win: Window
     work: Work
     name: str = "hindsight"
     shares: Shares = field(default_factory=Shares)
-    horizon_h: int = 1
+    horizon_h: int = HORIZON_H
+    knows_h: int = 1
     _losses: Sequence[Ints] = ()
 
     def offers(self, at: int) -> Sequence[Offers]:
-        """The ranking of what will happen in the hour from now."""
+        """The ranking of what will happen in the hours from now."""
         if not self._losses:
             self._losses = coming(self.win)
-        sizes = np.array([pool.size for pool in self.win.pools], dtype=np.float64)
-        ahead = np.array([np.searchsorted(t, at + COMING_MS) - np.searchsorted(t, at) for t in self._losses])
-        rate: Floats = np.maximum(ahead / sizes, 1e-6)
-        return _ranked(self.work, Hazards(self.win.topology, rate, rate, rate, rate))
+        until = at + self.knows_h * HOUR_MS
+        ahead = np.array([np.searchsorted(t, until) - np.searchsorted(t, at) for t in self._losses])
+        lost = ahead / np.array([pool.size for pool in self.win.pools], dtype=np.float64)
+        _, known = self.win.hazards_at(at)
+        after = max(0, self.horizon_h - self.knows_h)
+        rate: Floats = np.maximum((lost + known.mean * after) / (self.knows_h + after), 1e-6)
+        return _ranked(self.work, replace(known, mean=rate, upper=rate))
+
+
+def _hindsight_days(win: Window, work: Work) -> View:
+    return Hindsight(win, work, name="hindsight-72h", knows_h=72)
 
 
 def _ranked(work: Work, known: Hazards) -> Sequence[Offers]:
-    """Offers of every eligible pool at its cost by the ranking, for each workload."""
+    """Offers for each workload: the pools it tolerates, at their cost by the ranking."""
     ranking = rank(work.board, known, work.rates)
-    names, units = work.board.pools, (1,) * len(work.board.pools)
-    by_class = [
-        Offers(names, units, tuple(np.where(row > 0, row, 100 * GUARANTEED_MICRO).tolist()))
-        for row in ranking.costs.cost
-    ]
+    names = np.array(work.board.pools)
+    banned = ranking.costs.drop == DROPS.index(Drop.INTOLERABLE)
+    # a pool about to fall may cost more than any number says: dear, and not unknown, so that work leaves it
+    costs = np.where(ranking.costs.cost > 0, ranking.costs.cost, DEAREST_MICRO)
+    by_class = []
+    for row in range(len(costs)):
+        kept = np.flatnonzero(~banned[row])
+        by_class.append(Offers(tuple(names[kept].tolist()), (1,) * len(kept), tuple(costs[row, kept].tolist())))
     return [by_class[work.board.class_of[c.name]] for c in work.contracts]
 
 
@@ -132,6 +150,7 @@ VIEWS: dict[str, Callable[[Window, Work], View]] = {
     "price-first": _price_first,
     "random": _random,
     "hindsight": Hindsight,
+    "hindsight-72h": _hindsight_days,
 }
 """By name of the policy."""
 

@@ -87,10 +87,9 @@ class Run:
 
     def __init__(self, win: Window, work: Work, view: View, *, rules: Rules, seed: int) -> None:
         self._win, self._work, self._view, self._rules = win, work, view, rules
-        self._rng = random.Random(f"replay-nodes/{seed}")
         self._seed = seed
         self._nodes = [_Node(p, bool(u)) for p, u in zip(win.pool_of_node, win.up_at_start, strict=True)]
-        self._order = self._node_order()
+        self._members = self._members_of_pools()
         self._kinds: list[Kind] = [work.board.kinds[work.board.class_of[c.name]] for c in work.contracts]
         self._intervals = [(c.checkpoint.interval or 0) * 1000 for c in work.contracts]
         self._warns = [c.checkpoint.mode in ("on-notice", "both") for c in work.contracts]
@@ -226,9 +225,7 @@ class Run:
                 held.append(Held(name, pools[p], len(members), 1, movable=movable, leaving=leaving))
         offers = view.offers(at)
         return Problem(
-            domains=tuple(
-                DomainSupply(name, Resources(vcpu=free[i] + in_use[i])) for i, name in enumerate(pools)
-            ),
+            domains=tuple(DomainSupply(name, Resources(vcpu=free[i] + in_use[i])) for i, name in enumerate(pools)),
             pools=tuple(
                 PoolSupply(name, name, self._groups[i], ONE, 0 if closed[i] else free[i])
                 for i, name in enumerate(pools)
@@ -293,19 +290,21 @@ class Run:
         return sorted(members, key=lambda n: (self._nodes[n].at, n))[: max(0, surplus)]
 
     def _acquire(self, workload: int, pool: int, at: int) -> None:
-        for which in self._order[pool]:
-            node = self._nodes[which]
-            if node.up and node.owner == FREE and node.noticed_at < 0:
-                node.owner, node.at, node.works_from, node.leaves_at = workload, at, at + self._boot_ms[workload], -1
-                self._held[workload].setdefault(pool, []).append(which)
-                return
-        raise RuntimeError(f"pool {self._win.pools[pool].name} has no free node where the plan counts one")
+        """One of the pool's free nodes, drawn: the provider chooses the host and nobody asks why."""
+        nodes = self._nodes
+        ready = [n for n in self._members[pool] if nodes[n].up and nodes[n].owner == FREE and nodes[n].noticed_at < 0]
+        if not ready:
+            raise RuntimeError(f"pool {self._win.pools[pool].name} has no free node where the plan counts one")
+        which = random.Random(f"{self._seed}/{pool}/{at}/{len(ready)}").choice(ready)
+        node = nodes[which]
+        node.owner, node.at, node.works_from, node.leaves_at = workload, at, at + self._boot_ms[workload], -1
+        self._held[workload].setdefault(pool, []).append(which)
 
-    def _node_order(self) -> list[list[int]]:
-        order: list[list[int]] = [[] for _ in self._win.pools]
-        for which in self._rng.sample(range(len(self._nodes)), len(self._nodes)):
-            order[self._nodes[which].pool].append(which)
-        return order
+    def _members_of_pools(self) -> list[list[int]]:
+        members: list[list[int]] = [[] for _ in self._win.pools]
+        for which, node in enumerate(self._nodes):
+            members[node.pool].append(which)
+        return members
 
     def _close(self) -> None:
         """Stays that last to the end of the window."""

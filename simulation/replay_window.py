@@ -29,9 +29,6 @@ DAY_MS = 24 * HOUR_MS
 SETTLE_MS = DAY_MS
 """Work is placed this long before the score starts, so that the first placement and its boots are not scored."""
 
-COMING_MS = HOUR_MS
-"""What hindsight knows ahead."""
-
 
 @dataclass(frozen=True, slots=True)
 class Rules:

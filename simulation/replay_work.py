@@ -19,7 +19,7 @@ import numpy as np
 from contracts.model import Contract, ContractFile, RunsOn, SlurmPlace, Tier, Unit
 from contracts.tiers import PRESETS, complete
 from correlation_groups.spread import Shares, limit
-from pools.board import Board, board
+from pools.board import Assumptions, Board, board, kind_of
 from pools.model import Attributes, HostShape, InstanceShape, Pool
 from pools.ranking import MICRO, Rates
 from simulation.replay_window import Window
@@ -41,9 +41,14 @@ TIERS: Final = (
 STRETCHES: Final = (0.5, 1.0, 2.0, 4.0)
 """A preset's interval between checkpoints, or its run from scratch, times one of these: unlike work, unlike losses."""
 
-TOLERANCE: Final = Decimal("0.5")
-"""Interruptions per unit-hour. The recorded machine loses 0.03 per node-hour, more than a strict preset tolerates, and
-the compiler would refuse such a contract there; so every contract of a replay tolerates this."""
+TOLERATED_LOSS: Final = 0.03
+"""Of its work that interruptions may cost: the design's gate on wasted work. A contract of a replay tolerates as many
+interruptions per unit-hour as come to that, at most `MOST_TOLERATED`. The presets' own tolerances are for calmer
+machines: the compiler would refuse an anchored contract on one that loses 0.03 per node-hour."""
+MOST_TOLERATED: Final = 0.5
+
+LOST_HOUR_WEIGHT: Final = 30.0
+"""Whoever waits for an hour of work that is done again loses more than the hour's rate; see docs/replay.md."""
 
 MARGIN_S: Final = 5
 GUARANTEED_MICRO: Final = MICRO
@@ -92,7 +97,8 @@ def work_of(win: Window, *, seed: int, prices: Prices) -> Work:
     total = max(len(tiers), round(DEMAND_SHARE * win.usual_up))
     desired = _sizes(rng, len(tiers), total)
     contracts = tuple(_contract(rng, i, tier, desired[i]) for i, tier in enumerate(tiers))
-    made = board(contracts, [_pool(pool) for pool in win.pools], verification_margin_s=MARGIN_S)
+    assumed = Assumptions(lost_hour_weight=LOST_HOUR_WEIGHT)
+    made = board(contracts, [_pool(p) for p in win.pools], verification_margin_s=MARGIN_S, assumptions=assumed)
     saved = savings(win.rate, seed=seed, prices=prices)
     asked = np.rint((1 - saved / 100) * GUARANTEED_MICRO).astype(np.int64)
     group = Shares().group_permille
@@ -155,10 +161,13 @@ def _contract(rng: random.Random, number: int, tier: Tier, units: int) -> Contra
         unit=Unit(vcpu=1, memory=4 * GIB),
         maximum=units,
         checkpoint=checkpoint,
-        tolerance=TOLERANCE,
         expected_run=round(preset.expected_run_s * stretch) if checkpoint.mode == "none" else None,
     )
-    return complete(declared)
+    contract = complete(declared)
+    kind = kind_of(contract, Assumptions())
+    cost_h = kind.restart_h + (kind.run_h / 2 if kind.from_scratch else kind.lost_h)
+    tolerated = min(MOST_TOLERATED, TOLERATED_LOSS / cost_h)
+    return contract.model_copy(update={"tolerance": Decimal(f"{tolerated:.4f}")})
 
 
 def _pool(pool: TracePool) -> Pool:
@@ -178,5 +187,3 @@ def _pool(pool: TracePool) -> Pool:
         attributes=Attributes(architecture="x86_64"),
         instance=InstanceShape(vcpu=1, memory=4 * GIB),
     )
-
-
