@@ -68,7 +68,11 @@ def _regret(found: Sequence[Summary]) -> list[str]:
         return []
     wasted = [by_name[name].wasted_pct for name in ("ebbtide", "price-first", "hindsight")]
     lost = [by_name[name].loss_pct for name in ("ebbtide", "price-first", "hindsight")]
-    told = [f"{name} {value:.2f}" for name, value in (("wasted work", regret(*wasted)), ("losses", regret(*lost))) if value is not None]
+    told = [
+        f"{name} {value:.2f}"
+        for name, value in (("wasted work", regret(*wasted)), ("losses", regret(*lost)))
+        if value is not None
+    ]
     return [f"  regret against hindsight: {', '.join(told)}"] if told else []
 
 
