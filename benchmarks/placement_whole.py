@@ -60,13 +60,16 @@ def solve_whole(problem: Problem, *, solver: str, limit_s: float) -> Whole:
     program.a_matrix_.start_ = np.append(starts, index.size).astype(np.int32)
     program.a_matrix_.index_ = index.astype(np.int32)
     program.a_matrix_.value_ = value
+    # The planner's solver has fixed the process-wide scheduler to one thread; HiGHS refuses another number until reset.
+    highspy.Highs.resetGlobalScheduler(True)  # noqa: FBT003 - the binding takes no names
     highs = highspy.Highs()  # type: ignore[no-untyped-call]  # untyped in highspy
     for name, option in (("output_flag", False), ("threads", 2), ("solver", solver), ("time_limit", limit_s)):
         highs.setOptionValue(name, option)
     if highs.passModel(program) == highspy.HighsStatus.kError:
         raise RuntimeError("HiGHS refuses the whole program")
     began = time.perf_counter()
-    highs.run()
+    if highs.run() == highspy.HighsStatus.kError:
+        raise RuntimeError("HiGHS could not run on the whole program")
     seconds = time.perf_counter() - began
     finished = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
     return Whole(seconds, finished, float(highs.getInfo().objective_function_value))

@@ -64,6 +64,9 @@ class Instance:
     cause_event: str = ""
     missing_since: int = 0
     moving_to: str = ""
+    notices: tuple[tuple[str, int], ...] = ()
+    drain_asked: bool = False
+    deregistered: bool = False
 
     @property
     def supply(self) -> bool:
@@ -84,27 +87,43 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Debt:
-    """One instance that was lost or noticed and not replaced yet; the next acquisition of its workload pays it."""
+    """One instance that was lost or noticed and not replaced yet; the next acquisition of its workload that is paid the
+    same way pays it.
+    """
 
     workload: str
     instance: str
     cause: Cause
     cause_event: str
+    paid: Paid = Paid.RECLAIMABLE
 
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
     """Everything the control plane remembers about its instances between two cycles.
 
-    `sequence` numbers the next instance; `unexplained` are names whose disappearance nothing explains yet.
+    `sequence` numbers the next instance; `quarantined` are ids of servers that carry our mark and that a person has to
+    look at.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=lambda: MappingProxyType({}))
     debts: tuple[Debt, ...] = ()
     sequence: int = 1
     quarantined: frozenset[str] = frozenset()
-    accepted_loss: bool = False
 
     def alive(self) -> list[Instance]:
         """Instances that are not gone, by name."""
         return [i for i in self.instances.values() if i.phase is not Phase.GONE]
+
+
+def name_of(region: str, epoch: int, number: int) -> str:
+    """The key of the `number`th instance that this epoch asks for."""
+    return f"eb-{region}-{epoch}-{number:06d}"
+
+
+def number_in(name: str, region: str) -> int:
+    """The number in a name that we gave; 0 for a name that somebody else gave, as an adopted server has."""
+    head, _, number = name.rpartition("-")
+    lead, _, epoch = head.rpartition("-")
+    ours = lead == f"eb-{region}" and epoch.isdecimal() and number.isdecimal()
+    return int(number) if ours else 0

@@ -116,7 +116,7 @@ def finish(standing: Standing, moves: list[Move], *, mode: str, bound_micro: int
         cost_micro=cost,
         mode=mode,
         bound_micro=bound_micro,
-        problem=standing.problem,
+        problem=standing.asked,
     )
 
 

@@ -152,7 +152,7 @@ def _contended(standing: Standing, lines: list[Line], steps: list[Step]) -> bool
 
 
 def fill_max_min(standing: Standing, lines: list[Line], preferred: Callable[[Line], Sequence[int]]) -> list[Step]:
-    """Progressive filling: one lot at a time for the lowest team, and in it for the lowest workload; returns the additions."""
+    """Progressive filling: one lot at a time for the lowest team, in it for the lowest workload; returns the lots."""
     live = {id(line): list(preferred(line)) for line in lines}
     weights = [t.weight for t in standing.problem.teams]
     queues: dict[int, list[tuple[int, int, int, Line]]] = {}

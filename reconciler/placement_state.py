@@ -8,7 +8,8 @@ bounds until it is really gone, because it is drained after its replacement is a
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -90,7 +91,16 @@ class Standing:
     """All lines over the shared capacity of one problem."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+        self.asked = problem
+        # One order whatever order the inputs came in, so that every later tie falls alike.
+        self.problem = problem = replace(
+            problem,
+            domains=tuple(sorted(problem.domains, key=attrgetter("name"))),
+            pools=tuple(sorted(problem.pools, key=attrgetter("name"))),
+            teams=tuple(sorted(problem.teams, key=attrgetter("name"))),
+            needs=tuple(sorted(problem.needs, key=attrgetter("workload"))),
+            held=tuple(sorted(problem.held, key=attrgetter("workload", "pool", "units"))),
+        )
         self.domain_names = [d.name for d in problem.domains]
         domain_index = {name: i for i, name in enumerate(self.domain_names)}
         self.free = [list(_sizes(d.capacity)) for d in problem.domains]

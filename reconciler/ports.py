@@ -15,12 +15,16 @@ from ledger.events import Event
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """One workload's whole present need in units, as its scheduler sees it."""
+    """One workload's whole present need in units, as its scheduler sees it: what is, never what once was asked for.
+
+    `contradiction` says in a sentence what the scheduler's objects claim that its units do not bear out.
+    """
 
     workload: str
     running: int
     starting: int
     pending: int
+    contradiction: str = ""
 
 
 @dataclass(frozen=True, slots=True)

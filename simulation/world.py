@@ -128,22 +128,7 @@ class World:
         self.run_result.first_action_ms = self.site.first_action_ms
         self.policy = policy
         policy.appraiser.remember(policy.part, setting.past)
-        self.reconciler = Reconciler(
-            policy.part,
-            Ports(
-                provider=self.cloud,
-                schedulers=self.site,
-                nodes=self.site,
-                recorder=self,
-                stop=self,
-                clock=lambda: self.now,
-                local_day=lambda now: str(now // DAY_MS),
-                user_data=_user_data,
-            ),
-            policy.appraiser,
-            commit=setting.estate.commit,
-            memory=Memory(epoch=1, listed_at=setting.start),
-        )
+        self.reconciler = _leader(self, policy)
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
         self._cycle_at = setting.start + CYCLE_MS // 5
@@ -274,3 +259,23 @@ class World:
 
 def _user_data(step: Step) -> bytes:
     return f"#cloud-config\n# {step.instance} {step.workload}\n".encode()
+
+
+def _leader(world: World, policy: Policy) -> Reconciler:
+    """The real loop, wired to this world."""
+    return Reconciler(
+        policy.part,
+        Ports(
+            provider=world.cloud,
+            schedulers=world.site,
+            nodes=world.site,
+            recorder=world,
+            stop=world,
+            clock=lambda: world.now,
+            local_day=lambda now: str(now // DAY_MS),
+            user_data=_user_data,
+        ),
+        policy.appraiser,
+        commit=world.setting.estate.commit,
+        memory=Memory(epoch=1, listed_at=world.setting.start),
+    )

@@ -32,7 +32,7 @@ def test_the_pools_asked_for_are_reachable_one_lot_at_a_time(desired: int, large
     for domains in range(1, required + 1):
         assert (
             keeps_pools(
-                units=domains * largest if domains * largest <= desired else desired,
+                units=min(domains * largest, desired),
                 domains=domains,
                 desired=desired,
                 required=required,
