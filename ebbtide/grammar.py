@@ -22,6 +22,8 @@ exit codes:
 """
 
 POLICIES = ("ebbtide", "price-first", "random")
+ALL_POLICIES = (*POLICIES, "hindsight")
+"""Hindsight knows what will be lost; a replay measures regret against it. A test holds these to the planners' names."""
 TERMS = (
     "useful_value", "interruptible_value", "useful_paid", "redone_paid", "restarting_paid", "idle_paid",
     "draining_paid", "reclaimable_paid", "floor_paid", "fallback_paid", "headroom_paid", "storage", "footprint",
@@ -153,8 +155,10 @@ def _savings(to: argparse.ArgumentParser) -> None:
 
 def _replay(to: argparse.ArgumentParser) -> None:
     to.add_argument("trace", metavar="TRACE", help="a name that traces lists, or a path")
-    to.add_argument("--policy", type=_policies, default=POLICIES, metavar="P,Q", help="planners (default: all three)")
-    to.add_argument("--seeds", type=_seed, default=3, metavar="N", help="how many seeds (default: 3)")
+    told = f"planners, of {', '.join(ALL_POLICIES)} (default: the first three)"
+    to.add_argument("--policy", type=_policies, default=POLICIES, metavar="P,Q", help=told)
+    to.add_argument("--seeds", type=_positive, default=3, metavar="N", help="how many seeds (default: 3)")
+    to.add_argument("--days", type=_positive, default=90, metavar="N", help="days to learn, and to score (default: 90)")
 
 
 def _traces(to: argparse.ArgumentParser) -> None:
@@ -180,6 +184,13 @@ def _seed(text: str) -> int:
     return int(text)
 
 
+def _positive(text: str) -> int:
+    number = _seed(text)
+    if not number:
+        raise argparse.ArgumentTypeError("0 is too few")
+    return number
+
+
 def _hours(text: str) -> float:
     try:
         hours = float(text)
@@ -202,8 +213,8 @@ def _time_of_day(text: str) -> int:
 
 def _policies(text: str) -> tuple[str, ...]:
     names = tuple(name for name in text.split(",") if name)
-    if not names or any(name not in POLICIES for name in names):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of {', '.join(POLICIES)}")
+    if not names or any(name not in ALL_POLICIES for name in names):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list such as {','.join(ALL_POLICIES)}")
     return names
 
 
