@@ -36,23 +36,23 @@ def span_of(data: ReportData) -> Span:
 
 
 def headline(data: ReportData, found: Findings) -> Markup:
-    """What happened, in three sentences, and the key figures beside price-first's."""
+    """What happened, in a few sentences, and the key figures beside price-first's."""
     ours, peer = data.ours.summary, data.peer.summary
-    said = [
-        f"The provider took back {figure(ours.losses.total)} instances, {figure(ours.losses.unnoticed)} without notice."
-    ]
+    said = ["The provider took back no instance."]
+    if ours.losses.total:
+        without = figure(ours.losses.unnoticed) if ours.losses.unnoticed else "none"
+        said = [f"The provider took back {figure(ours.losses.total)} instances, {without} without notice."]
     if found.largest is not None:
         wave = found.largest.wave
         said.append(
             f"The largest wave took {figure(wave.instances)} in hall {short_place(wave.hall)} from "
             f"{clock(wave.begins, data.zone)} within {_minutes(wave.ends - wave.begins)}."
         )
-    kept = "Every floor stood" if ours.floors.kept == ours.floors.contracts else "Not every floor stood"
-    said.append(
-        f"{kept}, {figure(ours.on_notice.verified)} of {figure(ours.on_notice.total)} drains on notice were seen "
-        f"empty in time, and {amount(ours.money.total.net, ours.money.currency, places=0)} were saved after every "
-        "cost."
-    )
+    said.append("Every floor stood." if ours.floors.kept == ours.floors.contracts else "Not every floor stood.")
+    if ours.on_notice.total:
+        verified, begun = figure(ours.on_notice.verified), figure(ours.on_notice.total)
+        said.append(f"{verified} of {begun} drains on notice were seen empty in time.")
+    said.append(f"{amount(ours.money.total.net, ours.money.currency, places=0)} were saved after every cost.")
     cards = [
         tag(
             "li",
