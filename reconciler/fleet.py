@@ -38,7 +38,9 @@ class Instance:
     empty when the provider does not say where the server is. `ends_at` is when a notice or a release takes it,
     `started_at` and `ended_at` bound what the provider bills, `cause` and `cause_event` say why it is in its present
     phase. `missing_since` is set while a complete listing does not show it and nothing explains that. `moving_to` is
-    the instance that takes over its work: once that one is there, this one is released.
+    the instance that takes over its work: once that one is there, this one is released. `notices` are the ends that
+    stand, by reclaim; `release_told` says that its release stands in the ledger, `drain_asked` that its node heard of
+    it, and `deregistered` that it left its scheduler.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Instance:
     missing_since: int = 0
     moving_to: str = ""
     notices: tuple[tuple[str, int], ...] = ()
+    release_told: bool = False
     drain_asked: bool = False
     deregistered: bool = False
 
