@@ -25,6 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parser().parse_args(argv)
     except SystemExit as end:  # argparse has said what is wrong, or was asked for help
         return _flushed(end.code if isinstance(end.code, int) else CANNOT)
+    _keep_stdout_ours()
     terminal = Terminal.of(os.environ, as_json=arguments.output == "json", progress=arguments.progress)
     command = import_module(f"ebbtide.{arguments.command}")
     try:
@@ -39,6 +40,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return _complained(f"{where}{error.strerror or error}", "check that it exists, and its owner and mode")
     return _flushed(code)
+
+
+def _keep_stdout_ours() -> None:
+    """Write to stdout through a descriptor of our own, and let descriptor 1 lead nowhere.
+
+    The solver's library greets on descriptor 1 when it is loaded, in the middle of somebody's JSON.
+    """
+    before = sys.__stdout__
+    if before is None or sys.stdout is not before:  # closed, or somebody else's already
+        return
+    before.flush()
+    ours = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    sys.stdout = os.fdopen(ours, "w", encoding=before.encoding, errors=before.errors)
 
 
 def _complained(message: str, hint: str) -> int:

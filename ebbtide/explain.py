@@ -22,6 +22,12 @@ from ledger.story import told, told_chain
 from reconciler.desired import Partition, partition
 
 ALWAYS = Period(0, 2**62)
+OF_A_DRAIN = frozenset(
+    {
+        EventType.NOTICE_RECEIVED, EventType.NOTICE_WITHDRAWN, EventType.RELEASE_ASKED, EventType.DRAIN_STARTED,
+        EventType.DRAIN_ENDED, EventType.INSTANCE_LOST, EventType.INSTANCE_ENDED, EventType.WORK_LOST,
+    }
+)  # fmt: skip
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -131,9 +137,7 @@ def _drain(state: State, record: RunRecord, args: argparse.Namespace, terminal: 
             names = [line.instance for line in ledger.invoice(record.period)]
             raise unknown("instance", args.name, names, lists=f"ebbtide explain pool NAME --state {state.folder}")
     journal = tell(state.journal_of(args.name))
-    kinds = (EventType.DRAIN_STARTED, EventType.DRAIN_ENDED, EventType.NOTICE_RECEIVED, EventType.NOTICE_WITHDRAWN)
-    kinds = (*kinds, EventType.RELEASE_ASKED, EventType.INSTANCE_LOST, EventType.INSTANCE_ENDED, EventType.WORK_LOST)
-    drained = [event for event in own if event.type in kinds]
+    drained = [event for event in own if event.type in OF_A_DRAIN]
     if not any(event.type is EventType.DRAIN_STARTED for event in drained):
         raise Advice(
             f"{args.name} never drained in this record", hint=f"ebbtide explain action {args.name} tells its life"

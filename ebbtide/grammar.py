@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 VERSION = "0.1.0"
+DEFAULT_STATE = ".demo"
 
 EXIT_CODES = """\
 exit codes:
@@ -21,6 +22,8 @@ exit codes:
 """
 
 POLICIES = ("ebbtide", "price-first", "random")
+ALL_POLICIES = (*POLICIES, "hindsight")
+"""Hindsight knows what will be lost; a replay measures regret against it. A test holds these to the planners' names."""
 TERMS = (
     "useful_value", "interruptible_value", "useful_paid", "redone_paid", "restarting_paid", "idle_paid",
     "draining_paid", "reclaimable_paid", "floor_paid", "fallback_paid", "headroom_paid", "storage", "footprint",
@@ -97,7 +100,9 @@ def _day(to: argparse.ArgumentParser) -> None:
 
 
 def _state(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--state", metavar="DIR", default=".demo", help="what demo or run left (default: %(default)s)")
+    to.add_argument(
+        "--state", metavar="DIR", default=DEFAULT_STATE, help="what demo or run left (default: %(default)s)"
+    )
 
 
 def _moment(to: argparse.ArgumentParser) -> None:
@@ -150,8 +155,10 @@ def _savings(to: argparse.ArgumentParser) -> None:
 
 def _replay(to: argparse.ArgumentParser) -> None:
     to.add_argument("trace", metavar="TRACE", help="a name that traces lists, or a path")
-    to.add_argument("--policy", type=_policies, default=POLICIES, metavar="P,Q", help="planners (default: all three)")
-    to.add_argument("--seeds", type=_seed, default=3, metavar="N", help="how many seeds (default: 3)")
+    told = f"planners, of {', '.join(ALL_POLICIES)} (default: the first three)"
+    to.add_argument("--policy", type=_policies, default=POLICIES, metavar="P,Q", help=told)
+    to.add_argument("--seeds", type=_positive, default=3, metavar="N", help="how many seeds (default: 3)")
+    to.add_argument("--days", type=_positive, default=90, metavar="N", help="days to learn, and to score (default: 90)")
 
 
 def _traces(to: argparse.ArgumentParser) -> None:
@@ -159,7 +166,9 @@ def _traces(to: argparse.ArgumentParser) -> None:
 
 
 def _demo(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--state", metavar="DIR", default=".demo", help="where to leave everything (default: %(default)s)")
+    to.add_argument(
+        "--state", metavar="DIR", default=DEFAULT_STATE, help="where to leave everything (default: %(default)s)"
+    )
     to.add_argument("--region", metavar="R", default="aarhus", help="aarhus, bremen or cadiz (default: %(default)s)")
     _day(to)
     to.add_argument("--hours", type=_hours, default=24.0, metavar="H", help="hours of the day (default: 24)")
@@ -173,6 +182,13 @@ def _seed(text: str) -> int:
     if not text.isdecimal() or len(text) > 9:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number such as 7")
     return int(text)
+
+
+def _positive(text: str) -> int:
+    number = _seed(text)
+    if not number:
+        raise argparse.ArgumentTypeError("0 is too few")
+    return number
 
 
 def _hours(text: str) -> float:
@@ -197,8 +213,8 @@ def _time_of_day(text: str) -> int:
 
 def _policies(text: str) -> tuple[str, ...]:
     names = tuple(name for name in text.split(",") if name)
-    if not names or any(name not in POLICIES for name in names):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of {', '.join(POLICIES)}")
+    if not names or any(name not in ALL_POLICIES for name in names):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list such as {','.join(ALL_POLICIES)}")
     return names
 
 

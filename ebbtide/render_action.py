@@ -17,7 +17,7 @@ def as_text(life: Life, *, currency: str, tier: str, paint: Paint) -> list[str]:
     lines = _head(life, tier, currency, paint)
     if life.taken or life.drains or life.work_lost:
         lines += ["", paint.bold("what happened") + paint.dim(f"  (UTC, {date_clock(_moment(life))[:10]})")]
-        lines += columns(_happened(life, currency, paint), "<<<>", indent="  ")
+        lines += columns(_happened(life, currency, paint), "<<<", indent="  ")
     if life.taken or life.work_lost:
         lines += ["", *_cost(life, currency, paint)]
     lines += ["", *_next(life)]
@@ -67,15 +67,15 @@ def _at(event: Event, life: Life) -> str:
     return day_clock(event.occurred_at, _moment(life))
 
 
-Row = tuple[str, str, str, str]
+Row = tuple[str, str, str]
 
 
 def _happened(life: Life, currency: str, paint: Paint) -> list[Row]:
     rows: list[tuple[int, Row]] = []
 
     def add(event: Event, what: str, text: str, ticks: int | None = None) -> None:
-        money = euros(ticks, currency, places=4) if ticks else ""
-        rows.append((event.occurred_at, (clock(event.occurred_at, millis=True), paint.bold(what), text, money)))
+        money = f": {euros(ticks, currency, places=4)}" if ticks else ""
+        rows.append((event.occurred_at, (clock(event.occurred_at, millis=True), paint.bold(what), text + money)))
 
     for notice in life.notices:
         length = span(int(notice.data["ends_at"]) - notice.occurred_at)
@@ -128,7 +128,7 @@ def _restored(life: Life, paint: Paint) -> list[tuple[int, Row]]:
         loads = f", state loaded in {span(longest)}" if longest else ""
         at = events[0].occurred_at
         text = f"{count(len(events), 'unit')} again on {place}{loads}"
-        rows.append((at, (clock(at, millis=True), paint.bold("restored"), text, "")))
+        rows.append((at, (clock(at, millis=True), paint.bold("restored"), text)))
     return rows
 
 

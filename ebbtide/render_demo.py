@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contracts.model import Tier
+from ebbtide.grammar import DEFAULT_STATE
 from ebbtide.state import PolicyRecord, RunRecord
 from ebbtide.text import Paint, clock, columns, count, date_clock, euros, ppm, words, wrapped
 from ledger.money import rounded
@@ -182,7 +183,7 @@ def _invoice(days: Sequence[DaySummary], paint: Paint) -> list[str]:
 
 
 def _next(screen: Screen, paint: Paint) -> list[str]:
-    where = "" if screen.state == ".demo" else f" --state {screen.state}"
+    where = "" if screen.state == DEFAULT_STATE else f" --state {screen.state}"
     rows = []
     if screen.report:
         rows.append(("pictures", screen.report, ""))

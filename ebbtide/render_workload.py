@@ -12,7 +12,7 @@ from contracts.model import Contract
 from contracts.values import format_duration, format_size
 from correlation_groups.spread import limit, lot
 from ebbtide.state import RunRecord, Standing
-from ebbtide.text import Paint, clock, columns, count, euros, ppm, span, words, wrapped
+from ebbtide.text import Paint, clock, columns, count, date_clock, euros, ppm, span, words, wrapped
 from ledger.events import Event, EventType, Paid
 from ledger.money import rounded
 from ledger.reports import NetSaving
@@ -118,7 +118,14 @@ def _pools(view: WorkloadView, paint: Paint) -> list[str]:
     note = (
         f"  {currency} per useful unit-hour, cheapest first; {offered} of {len(ranked)} with fitting attributes offered"
     )
-    formula = "  cost = rate / (1 - interr. x (lost + start)) + fallback; from scratch: see docs; interr. per unit-hour"
+    scratch = view.contract.restart in ("from-scratch", "requeue") or view.contract.checkpoint.mode == "none"
+    run = format_duration(view.contract.expected_run)
+    formula = (
+        f"  cost = rate x (e^x - 1) / x x (1 + interr. x start) + fallback, x = interr. x a run of {run}"
+        if scratch
+        else "  cost = rate / (1 - interr. x (lost + start)) + fallback"
+    )
+    formula += "; interr. per unit-hour"
     return [
         paint.bold("pools") + paint.dim(note),
         paint.dim(formula),
@@ -182,7 +189,7 @@ def _standing(view: WorkloadView, paint: Paint) -> list[str]:
     found = bounds(view)
     domains = sum(bound.kind == "domain" for bound in found)
     lines = [
-        paint.bold("stands") + paint.dim(f"  at {clock(view.record.period.to_ms)} UTC, the end of the record"),
+        paint.bold("stands") + paint.dim(f"  at {date_clock(view.record.period.to_ms)} UTC, the end of the record"),
         f"  {claimed} units claimed; units held: {held}, in {count(len(mine), 'instance')}; {busy} of them busy",
     ]
     if view.contract.gang_size > 1:

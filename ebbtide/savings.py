@@ -36,6 +36,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             total=total,
             waste=waste,
             reconciled=ledger.reconcile_invoice(record.period),
+            in_order=args.tier,
         )
     if terminal.as_json:
         terminal.document(as_document(view))

@@ -26,7 +26,6 @@ from pydantic import TypeAdapter, ValidationError
 from agent.drain import Entry
 from agent.inputs import Began
 from agent.journal import decode, encode
-from contracts.errors import Refused
 from ebbtide.advice import Advice
 from ebbtide.grammar import VERSION
 from ledger.adapters.clickhouse import ClickHouseLedger, embedded
@@ -122,15 +121,15 @@ class State:
         """A planner's spool."""
         return self.spool if policy == "ebbtide" else self.folder / policy / "spool"
 
-    def ledger(self, policy: str = "ebbtide") -> ClickHouseLedger:
-        """A planner's ledger; use it as a context manager. `Advice` when another command holds it."""
-        try:
-            return embedded(self.folder / "ledger", database=DATABASES[policy])
-        except Refused as error:
-            raise Advice(
-                f"the ledger in {self.folder} is in use: {error}",
-                hint="another ebbtide command reads or writes it; wait for its end, or use another --state",
-            ) from error
+    @contextlib.contextmanager
+    def ledger(self, policy: str = "ebbtide") -> Iterator[ClickHouseLedger]:
+        """A planner's ledger. `Advice` when another command holds it: the engine serves one process at a time."""
+        busy = f"the ledger in {self.folder} is in use by another ebbtide command"
+        with (
+            _held(self.folder / "ledger.lock", busy),
+            embedded(self.folder / "ledger", database=DATABASES[policy]) as ledger,
+        ):
+            yield ledger
 
     def read(self) -> RunRecord:
         """What the last run wrote; `Advice` when there is none or another version wrote it."""
@@ -185,12 +184,7 @@ def being_written(folder: Path) -> Iterator[State]:
             f"{folder} holds what no run of ours left ({', '.join(foreign[:3])})", hint="name another --state folder"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise Advice(f"another command writes {folder}", hint="wait for it, or name another --state") from None
+    with _held(folder / "lock", f"another command writes {folder}"):
         for name in OURS - {"lock"}:
             path = folder / name
             if path.is_dir():
@@ -198,6 +192,17 @@ def being_written(folder: Path) -> Iterator[State]:
             else:
                 path.unlink(missing_ok=True)
         yield State(folder)
+
+
+@contextlib.contextmanager
+def _held(path: Path, busy: str) -> Iterator[None]:
+    """A lock that ends with the process, whatever ends it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise Advice(busy, hint="try again when it is done, or name another --state") from None
     finally:
         os.close(descriptor)
 
@@ -205,6 +210,6 @@ def being_written(folder: Path) -> Iterator[State]:
 OURS = frozenset(
     {
         "estate.git", "spool", "price-first", "ledger", "drains.journal", "run.json", "run.draft", "report.html",
-        "lock", ".gitignore",
+        "report.draft", "lock", "ledger.lock", ".gitignore",
     }
 )  # fmt: skip

@@ -157,10 +157,14 @@ class World:
         self._flush()
         return self.run_result
 
-    def rehearse(self, progress: Callable[[Progress], None] | None = None) -> Decision:
-        """Let the whole setting pass, then decide one cycle more that touches nothing."""
+    def one_cycle(self, progress: Callable[[Progress], None] | None = None, *, dry_run: bool) -> Decision:
+        """Let the whole setting pass, then decide one cycle more; with `dry_run` it touches nothing."""
         self._until_end(progress)
-        return self.reconciler.cycle(dry_run=True)
+        decision = self.reconciler.cycle(dry_run=dry_run)
+        if not dry_run:
+            self.work.close_books(self.now)
+            self._flush()
+        return decision
 
     def _until_end(self, progress: Callable[[Progress], None] | None) -> None:
         end = self.setting.start + int(self.setting.days * DAY_MS)
