@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 
 from ledger.causes import Cause
@@ -124,6 +125,7 @@ def name_of(region: str, epoch: int, number: int) -> str:
     return f"eb-{region}-{epoch}-{number:06d}"
 
 
+@lru_cache(maxsize=1 << 16)  # asked three times a cycle for every instance
 def number_in(name: str, region: str) -> int:
     """The number in a name that we gave; 0 for a name that somebody else gave, as an adopted server has."""
     head, _, number = name.rpartition("-")
