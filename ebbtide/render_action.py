@@ -34,8 +34,11 @@ def _moment(life: Life) -> int:
 
 def _head(life: Life, tier: str, currency: str, paint: Paint) -> list[str]:
     asked = life.requested or life.started
-    units = f"{asked.data['units']} units paid as {asked.data['paid']}, " if asked else ""
-    lines = [paint.bold(life.instance) + f"  {units}of {life.workload}{f' ({tier})' if tier else ''}, in {life.pool}"]
+    units = f", {asked.data['units']} units paid as {asked.data['paid']}" if asked else ""
+    lines = [
+        paint.bold(life.instance) + f"  of {life.workload}{f' ({tier})' if tier else ''}{units}",
+        f"  in {life.pool}",
+    ]
     if life.requested is not None:
         lines += wrapped(_why(life), indent="  ")
     if life.started is not None:

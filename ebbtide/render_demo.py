@@ -174,11 +174,10 @@ def _invoice(days: Sequence[DaySummary], paint: Paint) -> list[str]:
     lines = []
     for day in days:
         money = day.money
-        exact = "to the last digit" if money.consistent else f"off by {money.difference_ticks} ticks"
-        lines.append(
-            f"invoice {day.policy}: {euros(money.invoice_ticks, money.currency)}; the terms agree "
-            + (paint.good(exact) if money.consistent else paint.bad(f"not: {exact}"))
-        )
+        verdict = paint.good("the terms sum to it, to the last digit")
+        if not money.consistent:
+            verdict = paint.bad(f"the terms do not sum to it: {money.difference_ticks} ticks of difference")
+        lines.append(f"invoice {day.policy}: {euros(money.invoice_ticks, money.currency)}; {verdict}")
     return lines
 
 
