@@ -9,12 +9,11 @@ from time import perf_counter
 from ebbtide.day import Aside, Losses, Order, aside, let_pass, losses, the_day
 from ebbtide.ending import Booked, booked, costs_of, noticed_at, period_of, recorded, spooled_events, telling_loss
 from ebbtide.estate import estate_of, known_region, reference
-from ebbtide.grammar import DEFAULT_STATE
 from ebbtide.render_demo import Screen, as_document, as_text, plain
 from ebbtide.report import write_report
 from ebbtide.report_data import PolicyDay, ReportData
 from ebbtide.report_losses import paid_ids
-from ebbtide.state import RunRecord, State, being_written
+from ebbtide.state import RunRecord, State, being_written, options_of
 from ebbtide.terminal import Bars, Terminal
 from reconciler.desired import Partition, partition
 from repo_layout.adapters.git_lay import Authorship, files_below, lay
@@ -105,5 +104,5 @@ def _pictures(state: State, part: Partition, record: RunRecord, ours: Booked, th
         ours=one(ours),
         peer=one(theirs),
         costs=costs_of(state, paid_ids(ours.events)),
-        options="" if str(state.folder) == DEFAULT_STATE else f" --state {state.folder}",
+        options=options_of(state),
     )
