@@ -13,7 +13,8 @@ from ebbtide.render_demo import Screen, as_document, as_text, plain
 from ebbtide.report import write_report
 from ebbtide.report_data import PolicyDay, ReportData
 from ebbtide.report_losses import paid_ids
-from ebbtide.state import RunRecord, State, being_written, options_of
+from ebbtide.report_source import assembled
+from ebbtide.state import RunRecord, State, being_written
 from ebbtide.terminal import Bars, Terminal
 from reconciler.desired import Partition, partition
 from repo_layout.adapters.git_lay import Authorship, files_below, lay
@@ -93,16 +94,5 @@ def _pictures(state: State, part: Partition, record: RunRecord, ours: Booked, th
             reconciliation=booked_day.reconciliation,
         )
 
-    return ReportData(
-        title=record.title,
-        source=record.source,
-        recorded=record.recorded,
-        zone=str(part.estate.region(part.region).time_zone),
-        commit=record.commit,
-        hall_of={pool.name: pool.hall for pool in part.pools},
-        tier_of={contract.name: contract.tier.value for contract in part.contracts},
-        ours=one(ours),
-        peer=one(theirs),
-        costs=costs_of(state, paid_ids(ours.events)),
-        options=options_of(state),
-    )
+    costs = costs_of(state, paid_ids(ours.events))
+    return assembled(state, record, part.estate, ours=one(ours), peer=one(theirs), costs=costs)

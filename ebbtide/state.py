@@ -215,6 +215,6 @@ def _held(path: Path, busy: str) -> Iterator[None]:
 OURS = frozenset(
     {
         "estate.git", "spool", "price-first", "ledger", "drains.journal", "run.json", "run.draft", "report.html",
-        "lock", "ledger.lock", ".gitignore",
+        "report.draft", "lock", "ledger.lock", ".gitignore",
     }
 )  # fmt: skip

@@ -87,6 +87,7 @@ class Decision:
 def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, commit: str) -> Decision:
     """The next memory, the steps that may go out, the refusals, and the events of this cycle."""
     scribe = Scribe(part.region, seen.now, commit, memory.epoch)
+    seen = replace(seen, schedulers=_heard(part, seen))
     reclaims = _open_reclaims(memory.reclaims, seen)
     paused = _paused(part)
     claimed, claim_events, events = _claims(part, memory, seen, scribe)
@@ -242,6 +243,13 @@ def _eyes(
         complete_at={**memory.complete_at, **dict.fromkeys(complete, listing.as_of if listing else 0)},
         quota=seen.quota,
     )
+
+
+def _heard(part: Partition, seen: Seen) -> SchedulerView:
+    """What the schedulers say; a view that is too old to act on is silence."""
+    if seen.now - seen.schedulers.as_of <= part.estate.region(part.region).guard.listing_age * 1000:
+        return seen.schedulers
+    return SchedulerView(seen.schedulers.as_of, {}, {}, frozenset(c.cluster for c in part.contracts))
 
 
 def _open_reclaims(before: Mapping[str, Reclaim], seen: Seen) -> dict[str, Reclaim]:

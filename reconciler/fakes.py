@@ -41,6 +41,7 @@ class FakeSchedulers(Failures):
         self.demands: dict[str, Demand] = {}
         self.nodes: dict[str, NodeView] = {}
         self.silent: set[str] = set()
+        self.stale_ms = 0
         self.removed: list[str] = []
 
     def want(self, workload: str, units: int, *, contradiction: str = "") -> None:
@@ -62,7 +63,7 @@ class FakeSchedulers(Failures):
     def view(self) -> SchedulerView:
         """As the seam promises; everything a silent cluster would say is missing."""
         self.enter("view")
-        return SchedulerView(self.clock(), dict(self.demands), dict(self.nodes), frozenset(self.silent))
+        return SchedulerView(self.clock() - self.stale_ms, dict(self.demands), dict(self.nodes), frozenset(self.silent))
 
     def remove_node(self, name: str) -> None:
         """As the seam promises."""

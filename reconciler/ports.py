@@ -44,7 +44,10 @@ class NodeView:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerView:
-    """What the schedulers of a partition say; a silent cluster's workloads are absent from `demands`."""
+    """What the schedulers of a partition say; a silent cluster's workloads are absent from `demands`.
+
+    A view whose `as_of` is older than the guard's listing age counts as silence of all of them.
+    """
 
     as_of: int
     demands: Mapping[str, Demand]

@@ -33,6 +33,9 @@ from simulation.work import Work, storage_charges
 CYCLE_MS = 300_000
 """Ranking and placement every five minutes."""
 
+SAMPLE_MS = 600_000
+"""Pictures and scores need no finer grain than ten minutes."""
+
 POKE_MS = 5_000
 """A notice or loss is answered by a cycle this much later, so that a wave is answered once."""
 
@@ -204,7 +207,7 @@ class World:
             key = refusal.cause.value
             self.run_result.refusals[key] = self.run_result.refusals.get(key, 0) + 1
         if self.now >= self._sample_at:
-            self._sample_at = (self.now // CYCLE_MS + 1) * CYCLE_MS
+            self._sample_at = (self.now // SAMPLE_MS + 1) * SAMPLE_MS
             self.run_result.moments.append(self.policy.sample(self.now, decision, self.work))
         self._cycle_at = (self.now // CYCLE_MS + 1) * CYCLE_MS
         if self.reconciler.deferred:

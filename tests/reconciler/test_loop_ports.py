@@ -145,6 +145,16 @@ def test_a_silent_scheduler_moves_nothing_of_its_own_and_the_other_goes_on() -> 
     assert region.supply(HINDCAST) == 15
 
 
+def test_a_view_of_the_schedulers_that_is_too_old_is_silence() -> None:
+    region = Region().settled(20)
+    region.schedulers.stale_ms = 4 * MINUTE
+    region.schedulers.want(FORECAST, 30)
+    refusals = {refusal.cause for refusal in region.cycle().refused}
+    region.cycles(15)
+    assert refusals <= {Cause.SCHEDULER_SILENT}
+    assert region.supply() == 20
+
+
 def test_what_boots_when_its_scheduler_falls_silent_is_not_deleted_for_not_joining() -> None:
     region = Region()
     region.schedulers.want(FORECAST, 20)
