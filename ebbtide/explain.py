@@ -9,7 +9,7 @@ from pathlib import Path
 from agent.transcript import tell
 from ebbtide import render_action, render_pool, render_workload
 from ebbtide.advice import Advice, unknown
-from ebbtide.estate import estate_of
+from ebbtide.estate import laid
 from ebbtide.state import RunRecord, State, options_of
 from ebbtide.story import Life, causes_to_follow, life
 from ebbtide.terminal import Terminal
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _part(state: State, record: RunRecord) -> Partition:
-    estate, _ = estate_of(str(state.estate), commit=record.commit)
+    estate = laid(state.estate, record.commit)
     return partition(estate, record.region)
 
 

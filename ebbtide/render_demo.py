@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -50,11 +51,11 @@ def as_text(screen: Screen, paint: Paint) -> list[str]:
 
 def _head(screen: Screen, paint: Paint) -> list[str]:
     record = screen.record
-    kind = "recorded reclamations" if record.recorded else "drawn by the region model; no recorded trace is set"
+    kind = "recorded losses" if record.recorded else "no recorded losses"
     period = f"{date_clock(record.period.from_ms)[:16]} to {date_clock(record.period.to_ms)[:16]} UTC"
     return [
-        paint.bold(f"Ebbtide  {record.region}  {record.title}") + f"  ({kind})",
-        *wrapped(record.source, indent="  "),
+        paint.bold(f"Ebbtide  {record.region}  {record.title}"),
+        *wrapped(f"{kind}: {record.source}", indent="  "),
         f"  {screen.estate}, commit {record.commit[:12]}, {count(screen.files, 'file')}; {period}; seed {record.seed}",
     ]
 
@@ -182,7 +183,7 @@ def _invoice(days: Sequence[DaySummary], paint: Paint) -> list[str]:
 
 
 def _next(screen: Screen, paint: Paint) -> list[str]:
-    where = "" if screen.state == DEFAULT_STATE else f" --state {screen.state}"
+    where = "" if screen.state == DEFAULT_STATE else f" --state {shlex.quote(screen.state)}"
     rows = []
     if screen.report:
         rows.append(("pictures", screen.report, ""))

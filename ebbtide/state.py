@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shlex
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -174,7 +175,7 @@ class State:
 
 def options_of(state: State) -> str:
     """What a command needs behind it to read this state: nothing for the default one."""
-    return "" if str(state.folder) == DEFAULT_STATE else f" --state {state.folder}"
+    return "" if str(state.folder) == DEFAULT_STATE else f" --state {shlex.quote(str(state.folder))}"
 
 
 @contextlib.contextmanager

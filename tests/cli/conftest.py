@@ -60,12 +60,18 @@ def typed(*words: str, **environment: str) -> Ended:
 
 
 @pytest.fixture(scope="session")
-def hour(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The state directory of one hour of one region, drawn by the region model."""
-    state = tmp_path_factory.mktemp("hour") / "state"
-    ended = typed("run", "--hours", "1", "--model", "--state", str(state))
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
+    """One hour of the demo, drawn by the region model: its state directory, and how it ended."""
+    state = tmp_path_factory.mktemp("demo") / "state"
+    ended = typed("demo", "--hours", "1", "--model", "--output", "json", "--progress", "--state", str(state))
     assert ended.code == 0, ended.err
-    return state
+    return state, ended
+
+
+@pytest.fixture(scope="session")
+def hour(demo: tuple[Path, Ended]) -> Path:
+    """The demo's state directory."""
+    return demo[0]
 
 
 @pytest.fixture

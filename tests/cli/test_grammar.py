@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -99,6 +100,13 @@ def test_completion_holds_every_command_in_each_shell(here: Run) -> None:
         ended = here("completion", shell)
         assert ended.code == 0
         assert [name for name in NAMES if name not in ended.out] == []
+
+
+@pytest.mark.parametrize("words", [("traces",), ("completion", "bash")])
+def test_small_commands_write_documents_too(here: Run, words: tuple[str, ...]) -> None:
+    ended = here(*words, "--output", "json")
+    assert ended.code == 0
+    assert isinstance(json.loads(ended.out), dict)
 
 
 def test_no_option_can_be_shortened() -> None:
