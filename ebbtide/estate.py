@@ -16,9 +16,11 @@ from ebbtide.text import count
 from repo_layout.adapters.cue import Cue
 from repo_layout.adapters.git import read_commit, read_worktree
 from repo_layout.adapters.git_open import is_url
+from repo_layout.load import assemble, judge, read
 from repo_layout.model import Estate
 from repo_layout.tree import WORKTREE, Tree
 from repo_layout.validate import Validated, validate
+from repo_layout.versions import CONVERTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,17 @@ def estate_of(where: str | None, *, commit: str | None = None) -> tuple[Estate, 
     if verdict.estate is None or verdict.refused:
         raise _refused(verdict, shown, where or str(reference()))
     return verdict.estate, shown
+
+
+def laid(path: Path, commit: str) -> Estate:
+    """An estate that a command of ours checked before it laid it down here: read again, not judged again."""
+    tree = read_commit(str(path), commit)
+    estate = assemble(tree, [judge(one) for one in read(tree, CONVERTERS).sources]).estate
+    if estate is None:
+        raise Advice(
+            f"{path} is damaged: its estate cannot be read any more", hint="run the command that made it again"
+        )
+    return estate
 
 
 def _refused(verdict: Validated, shown: str, where: str) -> Advice:

@@ -9,8 +9,8 @@ from pathlib import Path
 from agent.transcript import tell
 from ebbtide import render_action, render_pool, render_workload
 from ebbtide.advice import Advice, unknown
-from ebbtide.estate import estate_of
-from ebbtide.state import RunRecord, State
+from ebbtide.estate import laid
+from ebbtide.state import RunRecord, State, options_of
 from ebbtide.story import Life, causes_to_follow, life
 from ebbtide.terminal import Terminal
 from ebbtide.text import date_clock
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _part(state: State, record: RunRecord) -> Partition:
-    estate, _ = estate_of(str(state.estate), commit=record.commit)
+    estate = laid(state.estate, record.commit)
     return partition(estate, record.region)
 
 
@@ -75,7 +75,10 @@ def _action(state: State, record: RunRecord, args: argparse.Namespace, terminal:
             return
         contract = _part(state, record).contract_by_name.get(lived.workload)
         tier = f"tier {contract.tier.rank}, {contract.tier.value}" if contract else ""
-        terminal.lines(render_action.as_text(lived, currency=currency, tier=tier, paint=terminal.paint))
+        lines = render_action.as_text(
+            lived, currency=currency, tier=tier, paint=terminal.paint, options=options_of(state)
+        )
+        terminal.lines(lines)
 
 
 def _life(ledger: ClickHouseLedger, instance: str, own: tuple[Event, ...]) -> Life:
@@ -182,6 +185,7 @@ def _workload(state: State, record: RunRecord, args: argparse.Namespace, termina
         part=part,
         events=events,
         saving=summed(rows, region=record.region, workload=args.name),
+        options=options_of(state),
     )
     if terminal.as_json:
         terminal.document(render_workload.as_document(shown))

@@ -7,11 +7,13 @@ it. Standard library only and no other module of ours, because `ebbtide --help` 
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
 VERSION = "0.1.0"
 DEFAULT_STATE = ".demo"
+WIDTH = 98
 
 EXIT_CODES = """\
 exit codes:
@@ -56,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
         one = commands.add_parser(
             command.name,
             help=command.help,
-            description=command.story,
+            description=textwrap.fill(command.story, WIDTH),
             epilog=EXIT_CODES,
             formatter_class=_Wide,
             allow_abbrev=False,
@@ -71,7 +73,7 @@ class _Wide(argparse.RawDescriptionHelpFormatter):
     """Help as wide as every other text of ours, whatever the terminal says: the same everywhere."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=26, width=100)
+        super().__init__(prog, max_help_position=26, width=WIDTH)
 
 
 def _always(to: argparse.ArgumentParser) -> None:
@@ -136,7 +138,12 @@ def _explain(to: argparse.ArgumentParser) -> None:
         ("action", "ID|INSTANCE", "the chain of causes from its root to the money"),
     ):
         one = kinds.add_parser(
-            kind, help=told, description=f"Shows {told}.", epilog=EXIT_CODES, formatter_class=_Wide, allow_abbrev=False
+            kind,
+            help=told,
+            description=textwrap.fill(f"Shows {told}.", WIDTH),
+            epilog=EXIT_CODES,
+            formatter_class=_Wide,
+            allow_abbrev=False,
         )
         one.add_argument("name", metavar=name)
         _state(one)
@@ -220,14 +227,14 @@ def _policies(text: str) -> tuple[str, ...]:
 
 COMMANDS = (
     Command("demo", "a day of one region through a reclaim wave: a screen and a report",
-            "The main job: lays the reference estate into a Git repository of its own, checks it, lets a day of one\n"
+            "The main job: lays the reference estate into a Git repository of its own, checks it, lets a day of one "
             "region pass under Ebbtide and under a planner that looks at the price alone, and shows what came of it.",
             _demo),
     Command("validate", "check the reviewed files of an estate",
-            "Checks every reviewed file: form and schema first, then what the platform could not honour. A commit is\n"
+            "Checks every reviewed file: form and schema first, then what the platform could not honour. A commit is "
             "read from Git without a work tree; a plain folder as it lies on disk.", _validate),
     Command("plan", "what would change now and why; touches nothing",
-            "Lets the simulated region stand at one moment of the day and shows the next cycle like a diff: what\n"
+            "Lets the simulated region stand at one moment of the day and shows the next cycle like a diff: what "
             "would be acquired, replaced and released, why, and what the guard holds back. Touches nothing.",
             _plan),
     Command("run", "run the reconciler on the simulated provider",

@@ -12,15 +12,15 @@ from ledger.story import Step, sentence
 MOST_RESTORES = 4
 
 
-def as_text(life: Life, *, currency: str, tier: str, paint: Paint) -> list[str]:
-    """The whole life, then what its end cost."""
+def as_text(life: Life, *, currency: str, tier: str, paint: Paint, options: str = "") -> list[str]:
+    """The whole life, then what its end cost; `options` end every command that it names."""
     lines = _head(life, tier, currency, paint)
     if life.taken or life.drains or life.work_lost:
         lines += ["", paint.bold("what happened") + paint.dim(f"  (UTC, {date_clock(_moment(life))[:10]})")]
         lines += columns(_happened(life, currency, paint), "<<<", indent="  ")
     if life.taken or life.work_lost:
         lines += ["", *_cost(life, currency, paint)]
-    lines += ["", *_next(life)]
+    lines += ["", *_next(life, options)]
     return lines
 
 
@@ -34,8 +34,11 @@ def _moment(life: Life) -> int:
 
 def _head(life: Life, tier: str, currency: str, paint: Paint) -> list[str]:
     asked = life.requested or life.started
-    units = f"{asked.data['units']} units paid as {asked.data['paid']}, " if asked else ""
-    lines = [paint.bold(life.instance) + f"  {units}of {life.workload}{f' ({tier})' if tier else ''}, in {life.pool}"]
+    units = f", {asked.data['units']} units paid as {asked.data['paid']}" if asked else ""
+    lines = [
+        paint.bold(life.instance) + f"  of {life.workload}{f' ({tier})' if tier else ''}{units}",
+        f"  in {life.pool}",
+    ]
     if life.requested is not None:
         lines += wrapped(_why(life), indent="  ")
     if life.started is not None:
@@ -88,10 +91,7 @@ def _happened(life: Life, currency: str, paint: Paint) -> list[Row]:
         units = drain.began.data.get("units", "?")
         add(drain.began, "drain", f"begins, {units} units to end by {clock(int(drain.began.data['ends_at']))}")
         if drain.ended is not None:
-            left = int(drain.began.data["ends_at"]) - drain.ended.occurred_at
-            took = span(drain.ended.occurred_at - drain.began.occurred_at)
-            late = f"; slow: {drain.ended.data['slow_unit']}" if drain.ended.data.get("slow_unit") else ""
-            add(drain.ended, "drain", f"{drain.ended.data['outcome']} after {took}, {span(left)} to spare{late}")
+            add(drain.ended, "drain", _drained(drain.began, drain.ended))
     for work in life.work_lost:
         redone = int(work.data["unit_ms"])
         text = f"{span(redone)} of unit time to do again" if redone else "nothing to do again: all of it was saved"
@@ -104,6 +104,12 @@ def _happened(life: Life, currency: str, paint: Paint) -> list[Row]:
         add(other.requested, "replaced", _replacement(other, life))
     rows += _restored(life, paint)
     return [row for _, row in sorted(rows, key=lambda item: item[0])]
+
+
+def _drained(began: Event, ended: Event) -> str:
+    left = int(began.data["ends_at"]) - ended.occurred_at
+    late = f"; slow: {ended.data['slow_unit']}" if ended.data.get("slow_unit") else ""
+    return f"{ended.data['outcome']} after {span(ended.occurred_at - began.occurred_at)}, {span(left)} to spare{late}"
 
 
 def _replacement(other: Replacement, life: Life) -> str:
@@ -143,11 +149,11 @@ def _cost(life: Life, currency: str, paint: Paint) -> list[str]:
     return [paint.bold("what its end cost"), *columns(rows, "<>", indent="  ")]
 
 
-def _next(life: Life) -> list[str]:
-    rows = [(f"ebbtide explain action {life.instance} --tree", "every event, each below its cause")]
+def _next(life: Life, options: str) -> list[str]:
+    rows = [(f"ebbtide explain action {life.instance} --tree{options}", "every event, each below its cause")]
     if life.notices:
-        rows.append((f"ebbtide explain drain {life.instance}", "what the node saw and did, step by step"))
-    rows.append((f"ebbtide explain workload {life.workload}", "its contract, its pools, where it stands"))
+        rows.append((f"ebbtide explain drain {life.instance}{options}", "what the node saw and did, step by step"))
+    rows.append((f"ebbtide explain workload {life.workload}{options}", "its contract, its pools, where it stands"))
     return [f"{'next  ' if number == 0 else '      '}{line}" for number, line in enumerate(columns(rows, "<<"))]
 
 

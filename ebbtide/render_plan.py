@@ -13,7 +13,7 @@ from reconciler.cycle import Decision
 from reconciler.desired import Partition
 from reconciler.fleet import Phase
 from reconciler.problem import BoundState, Scope, Shortfall
-from reconciler.steps import ADDS, TAKES, Refusal, Step
+from reconciler.steps import ADDS, Refusal, Step, StepKind
 
 MOST_LINES = 40
 MOST_SHORT = 12
@@ -68,7 +68,7 @@ def alike(steps: Iterable[Step]) -> list[Alike]:
 
 
 # What is not here is housekeeping: servers that are empty already, nodes that are gone.
-SIGNS = {**dict.fromkeys((kind.value for kind in ADDS), "+"), **dict.fromkeys((kind.value for kind in TAKES), "-")}
+SIGNS = {**dict.fromkeys((kind.value for kind in ADDS), "+"), StepKind.RELEASE.value: "-"}
 
 
 def as_text(view: PlanView, paint: Paint) -> list[str]:

@@ -140,7 +140,7 @@ def _invoice(view: SavingsView, paint: Paint) -> list[str]:
     instances = count(len(found.disagreements), "instance")
     unpriced = count(len(found.unpriced_losses), "loss", "losses")
     lines = [
-        f"{line}; {paint.bad('the terms do not sum to it')}: {found.difference} ticks of difference",
+        f"{line}; {paint.bad('the terms do not sum to it')}: {count(found.difference, 'tick')} of difference",
         f"  {instances} and {unpriced} do not add up",
     ]
     lines += [f"  ebbtide explain action {one.instance}" for one in found.disagreements[:3]]

@@ -24,7 +24,7 @@ MOST_LOSSES = 6
 
 @dataclass(frozen=True, slots=True)
 class WorkloadView:
-    """What is known of one workload at the end of a record."""
+    """What is known of one workload at the end of a record; `options` end every command that is named."""
 
     contract: Contract
     place: Place | None
@@ -32,6 +32,7 @@ class WorkloadView:
     part: Partition
     events: Sequence[Event]
     saving: NetSaving
+    options: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +232,7 @@ def _befell(view: WorkloadView, paint: Paint) -> list[str]:
     ]
     lines += columns(rows, "<<<<>", indent="    ")
     if worst:
-        lines.append(f"  next  ebbtide explain action {worst[0].instance}")
+        lines.append(f"  next  ebbtide explain action {worst[0].instance}{view.options}")
     return lines
 
 
@@ -248,7 +249,7 @@ def _money(view: WorkloadView, paint: Paint) -> list[str]:
             f"have cost); paid {euros(row.paid, currency)}; wasted {ppm(row.wasted_ppm, places=2)} of its paid time",
             indent="  ",
         ),
-        f"  every term: ebbtide savings --workload {view.contract.name}",
+        f"  every term: ebbtide savings --workload {view.contract.name}{view.options}",
     ]
 
 

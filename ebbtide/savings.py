@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ebbtide.advice import unknown
-from ebbtide.estate import estate_of
+from ebbtide.estate import laid
 from ebbtide.render_savings import SavingsView, as_document, as_text
 from ebbtide.state import RunRecord, State
 from ebbtide.terminal import Terminal
@@ -55,7 +55,7 @@ def _grouped(
 ) -> dict[str, NetSaving]:
     if not args.tier:
         return {row.workload: row for row in rows}
-    estate, _ = estate_of(str(state.estate), commit=record.commit)
+    estate = laid(state.estate, record.commit)
     return by_tier(rows, {c.name: f"{c.tier.rank} {c.tier.value}" for c in estate.contracts})
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shlex
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from agent.drain import Entry
 from agent.inputs import Began
 from agent.journal import decode, encode
 from ebbtide.advice import Advice
-from ebbtide.grammar import VERSION
+from ebbtide.grammar import DEFAULT_STATE, VERSION
 from ledger.adapters.clickhouse import ClickHouseLedger, embedded
 from ledger.reports import Period
 from pools.ranking import Ranked
@@ -170,6 +171,11 @@ class State:
         with self.journal.open("rb") as file:
             mine = b"".join(line[len(key) :] for line in file if line.startswith(key))
         return decode(mine)[0]
+
+
+def options_of(state: State) -> str:
+    """What a command needs behind it to read this state: nothing for the default one."""
+    return "" if str(state.folder) == DEFAULT_STATE else f" --state {shlex.quote(str(state.folder))}"
 
 
 @contextlib.contextmanager
