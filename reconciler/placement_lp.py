@@ -19,6 +19,7 @@ import highspy
 import numpy as np
 
 from reconciler.placement_rows import Rows, fixed_rows
+from reconciler.placement_solver import solver
 from reconciler.placement_state import Standing
 from reconciler.placement_table import Floats, Ints, Table
 
@@ -80,9 +81,7 @@ class _Master:
     def __init__(self, standing: Standing, columns: Table, started: Ints, most_short: Floats) -> None:
         self.table = columns
         self.rows: Rows = fixed_rows(standing, columns)
-        self.solver = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy's constructor is untyped
-        for name, value in (("output_flag", False), ("threads", 1), ("random_seed", 1), ("solver", "simplex")):
-            self.solver.setOptionValue(name, value)
+        self.solver = solver(threads=1, random_seed=1, solver="simplex")
         self.short_cost = _short_costs(columns)
         self.most_short = most_short
         self.inside = np.zeros(columns.size, dtype=bool)
