@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 from reconciler.placement_lack import waits_for_domains
+from reconciler.placement_repair import fill_again, repair
 from reconciler.placement_state import Line, Standing
 from reconciler.problem import Move, MoveCause
 
@@ -64,30 +65,6 @@ def _in_excess(line: Line, k: int) -> bool:
     return any(line.group_units.get(g, 0) > share for g in line.groups[k])
 
 
-def fill(standing: Standing, line: Line, columns: Iterable[int]) -> list[Step]:
-    """Adds what the line is short of, column after column; returns the additions."""
-    steps = []
-    for k in columns:
-        short = line.wanted - line.placed
-        if short <= 0:
-            break
-        lots = standing.room(line, k, -(-short // line.quanta[k]))
-        if lots:
-            standing.add(line, k, lots)
-            steps.append((line, k, lots))
-    return steps
-
-
-def fill_again(standing: Standing, line: Line, columns: Sequence[int]) -> list[Step]:
-    """`fill`, repeated while the count of domains opens columns that it had refused at first."""
-    steps = fill(standing, line, columns)
-    done = steps
-    while line.short and done and len(line.domain_lots) <= line.required:
-        done = fill(standing, line, columns)
-        steps += done
-    return steps
-
-
 def grow(
     standing: Standing, order: Callable[[Line], Sequence[int]] | None = None, *, only_floors: bool = False
 ) -> None:
@@ -100,6 +77,8 @@ def grow(
     wanting.sort(key=lambda line: (not line.is_floor, line.need.tier, line.addable, -line.short, line.need.workload))
     for _, lines in groupby(wanting, key=lambda line: (line.is_floor, line.need.tier)):
         _grow_tier(standing, list(lines), preferred)
+    if not only_floors:
+        repair(standing, preferred)
 
 
 def _grow_tier(standing: Standing, lines: list[Line], preferred: Callable[[Line], Sequence[int]]) -> None:

@@ -38,11 +38,12 @@ class Shape:
     smallest: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Line:
     """One workload's interruptible units, or its floor; columns are its eligible pools, counted in lots.
 
-    `have` is the planned count; `alive` (per domain, per group, in units) also holds what is leaving or released.
+    `have` is the planned count, `fresh` the part of it that this run added; `domain_units` and `group_units` count what
+    is alive, leaving and released units included.
     Columns from `addable` on are pools that hold instances but are no longer eligible: they stay, nothing is added.
     """
 
@@ -64,6 +65,7 @@ class Line:
     loose: dict[int, int] = field(default_factory=dict)
     movable: dict[int, int] = field(default_factory=dict)
     idle: dict[int, int] = field(default_factory=dict)
+    fresh: dict[int, int] = field(default_factory=dict)
     placed: int = 0
     unknown_instances: int = 0
     unknown_units: int = 0
@@ -273,6 +275,12 @@ class Standing:
             return max(0, room)
         return max(0, min(room, self._room_in_bounds(line, k)))
 
+    def allowed(self, line: Line, k: int) -> bool:
+        """Whether the line's own bounds and its team's limit take one more lot in column `k`, whatever is free there."""
+        if self.team_left[line.team] < line.quanta[k] * line.need.milli_ncu:
+            return False
+        return line.is_floor or self._room_in_bounds(line, k) > 0
+
     @staticmethod
     def _room_in_bounds(line: Line, k: int) -> int:
         quantum = line.quanta[k]
@@ -304,6 +312,11 @@ class Standing:
             free[i] -= size * lots
         self._occupy(line, k, units)
         self._charge(line, units)
+        fresh = line.fresh.get(k, 0) + lots
+        if fresh:
+            line.fresh[k] = fresh
+        else:
+            line.fresh.pop(k, None)
 
     def undo(self, line: Line, k: int, lots: int) -> None:
         """Takes back lots that this run added, as if they had never been."""
@@ -331,6 +344,8 @@ class Standing:
         if self.room(line, k, 1):
             del line.loose[k]
             self.add(line, k, 1)
+            # Partly of instances that ran before, so not to be taken back as if it had never been.
+            del line.fresh[k]
             return True
         self._loosen(line, k, -loose)
         return False
