@@ -17,7 +17,7 @@ class Solver(highspy.Highs):
         super().enableCallbacks()  # type: ignore[no-untyped-call]  # untyped in highspy
 
 
-def solver(**options: str | int | float | bool) -> Solver:
+def solver(**options: str | float | bool) -> Solver:
     """A silent solver with the given options; raises `ValueError` for an option that HiGHS refuses."""
     made = Solver()  # type: ignore[no-untyped-call]  # highspy's constructor is untyped
     for name, value in options.items():
