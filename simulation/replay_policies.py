@@ -1,12 +1,12 @@
 """What each compared planner believes a pool costs, and which bounds it keeps.
 
-All of them ask the same planner, `reconciler.placement.place`, with the same demand, capacity, minimum lifetime and cost
-of a move. A view differs in the offers it makes, in the shares it asks for, and in how long its belief holds:
+All of them ask the same planner, `reconciler.placement.place`, with the same demand, capacity, minimum lifetime and
+cost of a move. A view differs in the offers it makes, in the shares it asks for, and in how long its belief holds:
 
 ebbtide      the ranking's expected cost of a useful unit-hour, from hazards learnt so far
 price-first  what the rate card says, without any bound
 random       every pool alike under the bounds, ties by the planner's own hash: a random spread
-hindsight    the same ranking as ebbtide, but with the losses that the coming hour really brings; hindsight-72h: three days
+hindsight    the same ranking as ebbtide, but with the losses that the coming hour really brings (72h: three days)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from correlation_groups.spread import Shares
 from pools.interruption import Hazards
-from pools.ranking import MICRO, Drop, DROPS, move_cost_micro, rank
+from pools.ranking import DROPS, MICRO, Drop, move_cost_micro, rank
 from reconciler.problem import Offers
 from simulation.replay_window import HOUR_MS, Window, coming
 from simulation.replay_work import GUARANTEED_MICRO, Work

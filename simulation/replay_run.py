@@ -137,10 +137,9 @@ class Run:
             if end < win.ends_at:
                 rows.append((end, RETURN, node))
         joined, left = win.trace.joined, win.trace.left
-        for node in np.flatnonzero((joined > win.place_at) & (joined < win.ends_at)).tolist():
-            rows.append((int(joined[node]), RETURN, node))
-        for node in np.flatnonzero((left > win.place_at) & (left < win.ends_at)).tolist():
-            rows.append((int(left[node]), LOSS, node))
+        for column, what in ((joined, RETURN), (left, LOSS)):
+            inside = np.flatnonzero((column > win.place_at) & (column < win.ends_at)).tolist()
+            rows.extend((int(column[node]), what, node) for node in inside)
         rows.sort()
         return iter(rows)
 
