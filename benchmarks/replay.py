@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from benchmarks.region_model import present_as
@@ -26,6 +26,7 @@ from simulation.replay_policies import VIEWS
 from simulation.replay_quality import Quality, quality
 from simulation.replay_score import Score
 from simulation.replay_window import DAY_MS, Rules
+from simulation.replay_work import Prices
 from simulation.trace import Trace
 
 MODEL_SEEDS = 2
@@ -36,7 +37,9 @@ OTHER_RULES = (
     Rules(no_notice_share=0.5),
     Rules(least_outage_s=600),
 )
-"""Replayed with `MODEL_SEEDS` seeds and neutral prices, beside the stated rule."""
+"""Replayed with `MODEL_SEEDS` seeds, beside the stated rule."""
+
+RULED = Plan(policies=("ebbtide", "price-first", "hindsight"), prices=(Prices.NEUTRAL,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +104,12 @@ def figures(rows: Sequence[Summary], prices: str) -> dict[str, float | None]:
     """The figures of one kind of prices."""
     by = {r.policy: r for r in rows if r.prices == prices}
     ours, cheap = by["ebbtide"], by["price-first"]
+    patient = by.get("price-first-patient", cheap)
     found: dict[str, float | None] = {
         "wasted_pct": round(ours.wasted_pct, 3),
         "price_first_wasted_pct": round(cheap.wasted_pct, 3),
         "wasted_ratio": round(ours.wasted_pct / cheap.wasted_pct, 3),
+        "wasted_ratio_patient": round(ours.wasted_pct / patient.wasted_pct, 3),
         "loss_pct": round(ours.loss_pct, 3),
         "price_first_loss_pct": round(cheap.loss_pct, 3),
         "placed_pct": round(ours.placed_pct, 2),
@@ -154,7 +159,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not chosen.only_record:
         jobs.append(Job("region model", modelled=True, plan=Plan(seeds=few, days=chosen.days)))
         jobs += [
-            Job(rules.describe(), modelled=False, plan=Plan(seeds=few, days=chosen.days, rules=rules))
+            Job(rules.describe(), modelled=False, plan=replace(RULED, seeds=few, days=chosen.days, rules=rules))
             for rules in OTHER_RULES
         ]
     by_job: dict[str, tuple[Summary, ...]] = {}

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulation.replay_window import HOUR_MS, RANK_MS, Window
+from simulation.replay_window import RANK_MS, Window
 from simulation.trace import Floats, Ints
-from simulation.trace_measures import exposure_hours, hour_edges, losses
+from simulation.trace_measures import HOUR_MS, exposure_hours, hour_edges, losses
 
 DECILES = 10
 COVERED = 0.9

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from correlation_groups.spread import Shares, limit
 from pools.ranking import MICRO
 from simulation.replay_run import Record, Stay
-from simulation.replay_window import HOUR_MS, Window, groups_of
+from simulation.replay_window import Window, groups_of
 from simulation.replay_work import Work
-from simulation.trace_measures import WAVE_MS
+from simulation.trace_measures import HOUR_MS, WAVE_MS
 
 MINUTE_MS = 60_000
 

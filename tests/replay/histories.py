@@ -1,4 +1,4 @@
-"""Small traces for the replay: four halls of two aggregates with pools of four nodes."""
+"""Small traces for the replay: four halls of two aggregates with three pools of twelve nodes each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from simulation.replay_window import DAY_MS
 from simulation.trace import Columns, OutageKind, Trace, TraceNode, build
 
-HALLS, AGGREGATES, POOLS, NODES = 4, 2, 2, 4
+HALLS, AGGREGATES, POOLS, NODES = 4, 2, 3, 12
 HOUR = 3_600_000
 
 Away = tuple[int, int, int]
@@ -16,7 +16,7 @@ Away = tuple[int, int, int]
 
 
 def trace(outages: Sequence[Away], *, days: int = 12) -> Trace:
-    """A trace of 64 nodes with these outages."""
+    """A trace of 288 nodes with these outages."""
     pools = [
         (f"h{h}/a{a}/p{p}", f"h{h}", f"h{h}/a{a}")
         for h in range(HALLS)
@@ -37,8 +37,8 @@ def stormy(seed: int, *, days: int = 12, bad: int = 5) -> Trace:
     away: list[Away] = []
     for hour in range(days * 24):
         begin = hour * HOUR
-        if rng.random() < 0.3:
-            pool = rng.randrange(bad) * 3 % count if rng.random() < 0.8 else rng.randrange(count)
+        if rng.random() < 0.4:
+            pool = rng.randrange(bad) * 4 % count if rng.random() < 0.8 else rng.randrange(count)
             lasts = rng.randrange(10, 50) * 60_000
             away += [(pool * NODES + n, begin + 300_000 + n * 1000, begin + 300_000 + lasts) for n in range(NODES)]
     return trace(away, days=days)
