@@ -115,7 +115,7 @@ def _drained(began: Event, ended: Event) -> str:
 def _replacement(other: Replacement, life: Life) -> str:
     text = f"by {other.requested.instance} in {other.requested.pool}"
     if other.joined is not None:
-        return f"{text}, a node {span(other.joined.occurred_at - _moment(life))} after {_beginning(life)}"
+        return f"{text}, joined {span(other.joined.occurred_at - _moment(life))} after {_beginning(life)}"
     return f"{text}, which never joined" if other.started is None else f"{text}, still booting at the end"
 
 
