@@ -15,6 +15,7 @@ import numpy as np
 
 from reconciler import placement_lp
 from reconciler.placement_rows import fixed_rows
+from reconciler.placement_solver import solver as silent
 from reconciler.placement_state import Standing
 from reconciler.placement_table import table
 from reconciler.problem import Placement, Problem
@@ -62,9 +63,7 @@ def solve_whole(problem: Problem, *, solver: str, limit_s: float) -> Whole:
     program.a_matrix_.value_ = value
     # The planner's solver has fixed the process-wide scheduler to one thread; HiGHS refuses another number until reset.
     highspy.Highs.resetGlobalScheduler(True)  # noqa: FBT003 - the binding takes no names
-    highs = highspy.Highs()  # type: ignore[no-untyped-call]  # untyped in highspy
-    for name, option in (("output_flag", False), ("threads", 2), ("solver", solver), ("time_limit", limit_s)):
-        highs.setOptionValue(name, option)
+    highs = silent(threads=2, solver=solver, time_limit=limit_s)
     if highs.passModel(program) == highspy.HighsStatus.kError:
         raise RuntimeError("HiGHS refuses the whole program")
     began = time.perf_counter()

@@ -31,9 +31,10 @@ class Assumptions:
 
     `join_s` from asking for a replacement until it takes work (boot and join); `no_notice_share` of interruptions come
     without notice; `write_bytes_per_s` is what a node writes to the object store at least; `fallback_share` of
-    interruptions lead to fallback, which is then held `fallback_hold_s` (the arbiter's least hold). `lost_hour_weight` is
-    what an hour of work that has to be done again costs whoever waits for it, in guaranteed hours of the unit, beyond
-    the hour that is paid twice (docs/replay.md has what each weight saves and costs).
+    interruptions lead to fallback, which is then held `fallback_hold_s` (the arbiter's least hold).
+
+    `lost_hour_weight` is what an hour of work that has to be done again costs whoever waits for it, in guaranteed hours
+    of the unit, beyond the hour that is paid twice; docs/replay.md has what a weight saves and costs.
     """
 
     join_s: int = 180

@@ -20,10 +20,11 @@ from reconciler.adoption import adoption_steps
 from reconciler.appraisal import Appraisal, Appraiser
 from reconciler.desired import Facts, Partition, closed_pools, problem, wanted
 from reconciler.drafts import Scribe
-from reconciler.fleet import Fleet, Phase
+from reconciler.fleet import Fleet
 from reconciler.placement import place
 from reconciler.ports import Demand, SchedulerView
 from reconciler.problem import Placement
+from reconciler.standing import ground_of, spreads_of
 from reconciler.steps import Refusal, Step
 from repo_layout.documents import DirectoryEntry
 
@@ -95,7 +96,6 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     appraisal = appraiser.appraise(part, counted, seen, scribe)
     eyes = _eyes(part, memory, seen, counted, claimed, paused, reclaims=reclaims)
     ruling = _rule(part, memory, eyes, claimed, counted.fleet, appraisal=appraisal, seen=seen, scribe=scribe)
-    told = _Told(claimed, claim_events, ruling)
     asked = problem(
         part,
         Facts(
@@ -113,15 +113,15 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         ),
     )
     placement = place(asked, last=memory.placement)
-    found = _difference(part, memory, seen, counted, placement, told)
+    found = _difference(part, memory, seen, counted, placement, _Told(claimed, claim_events, ruling))
     verdict = guard.judge(
         found.steps,
         eyes=eyes,
         fleet=counted.fleet,
         limits=part.estate.region(part.region).guard,
         state=memory.guard,
-        ground=_ground(part),
-        spreads=_spreads(part, counted.fleet, claimed),
+        ground=ground_of(part),
+        spreads=spreads_of(part, counted.fleet, claimed, appraisal.offers),
     )
     after = replace(
         memory,
@@ -179,14 +179,6 @@ def _difference(
             moves=placement.moves,
             extra=adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),
         )
-    )
-
-
-def _ground(part: Partition) -> guard.Ground:
-    return guard.Ground(
-        {p.name: p.domain for p in part.pools},
-        {p.name: part.groups.get(p.domain, ()) for p in part.pools},
-        {p.name: p.instance for p in part.pools},
     )
 
 
@@ -358,34 +350,6 @@ def _paused(part: Partition) -> Paused:
         elif pause.scope == "pool" and pause.name:
             pools.add(pause.name)
     return Paused(frozenset(workloads), frozenset(pools))
-
-
-def _spreads(part: Partition, fleet: Fleet, claimed: Mapping[str, claims.Claim]) -> dict[str, guard.Spread]:
-    """For the guard's second look: units that stand in each domain and group, counted from the fleet alone."""
-    domains: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    groups: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    unknown: dict[str, int] = defaultdict(int)
-    for instance in fleet.instances.values():
-        pool = part.pool_by_name.get(instance.pool)
-        if instance.phase is Phase.GONE or (pool is not None and pool.committed):
-            continue
-        if pool is None:
-            unknown[instance.workload] += instance.units
-            continue
-        domains[instance.workload][pool.domain] += instance.units
-        for group in part.groups.get(pool.domain, ()):
-            groups[instance.workload][group] += instance.units
-    return {
-        contract.name: guard.Spread(
-            desired=claimed[contract.name].desired,
-            gang=contract.gang_size,
-            shares=part.shares[contract.name],
-            domain_units=domains[contract.name],
-            group_units=groups[contract.name],
-            unknown_units=unknown[contract.name],
-        )
-        for contract in part.contracts
-    }
 
 
 def contract_of(part: Partition, step: Step) -> Contract:

@@ -30,8 +30,9 @@ def _obstacle(standing: Standing, line: Line, k: int) -> Lack:
     quantum = line.quanta[k]
     if standing.headroom[line.pools[k]] < line.per_lot[k]:
         return Lack.HEADROOM
-    if any(f < s for f, s in zip(standing.free[line.domains[k]], line.sizes[k], strict=True) if s):
-        return Lack.CAPACITY
+    for free, size in zip(standing.free[line.domains[k]], line.sizes[k], strict=True):
+        if free < size and size:
+            return Lack.CAPACITY
     if standing.team_left[line.team] < quantum * line.need.milli_ncu:
         return Lack.TEAM_LIMIT
     used = line.domain_units.get(line.domains[k], 0) + line.unknown_units

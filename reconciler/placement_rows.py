@@ -8,13 +8,16 @@ they are found broken.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import highspy
 import numpy as np
-from numpy.typing import NDArray
 
 from reconciler.placement_state import Standing
 from reconciler.placement_table import Floats, Ints, Table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _TOLERANCE = 1e-6
 

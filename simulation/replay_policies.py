@@ -1,29 +1,31 @@
 """What each compared planner believes a pool costs, and which bounds it keeps.
 
-All of them ask the same planner, `reconciler.placement.place`, with the same demand, capacity, minimum lifetime and cost
-of a move. A view differs in the offers it makes, in the shares it asks for, and in how long its belief holds:
+All of them ask the same planner, `reconciler.placement.place`, with the same demand, capacity, minimum lifetime and
+cost of a move. A view differs in the offers it makes, in the shares it asks for, and in how long its belief holds:
 
 ebbtide      the ranking's expected cost of a useful unit-hour, from hazards learnt so far
-price-first  what the rate card says, without any bound
+price-first  what the rate card says, without any bound; patient: it weighs lost hours as we do before it moves
 random       every pool alike under the bounds, ties by the planner's own hash: a random spread
-hindsight    the same ranking as ebbtide, but with the losses that the coming hour really brings; hindsight-72h: three days
+hindsight    the same ranking as ebbtide, but with the losses that the coming hour really brings (72h: three days)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
 from correlation_groups.spread import Shares
+from pools.exclusion import Interrupted, Signs, State, admitted, update
 from pools.interruption import Hazards
-from pools.ranking import MICRO, Drop, DROPS, move_cost_micro, rank
+from pools.ranking import DROPS, MICRO, Drop, move_cost_micro, rank
 from reconciler.problem import Offers
-from simulation.replay_window import HOUR_MS, Window, coming
-from simulation.replay_work import GUARANTEED_MICRO, Work
+from simulation.replay_window import Window, coming
+from simulation.replay_work import GUARANTEED_MICRO, LOST_HOUR_WEIGHT, Work
 from simulation.trace import Floats, Ints
+from simulation.trace_measures import HOUR_MS
 
 FREE = Shares(pool_permille=1000, group_permille=1000, pools=1)
 """No spread at all."""
@@ -36,15 +38,36 @@ DEAREST_MICRO = 100 * GUARANTEED_MICRO
 """The cost of a pool in which work would make no progress."""
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What happened to our own instances since the last plan, by index of pool: interruptions (pool, instant, whether
+    noticed), how many joined, how many boot, how many stand.
+    """
+
+    interrupted: Sequence[tuple[int, int, bool]]
+    joined: Mapping[int, int]
+    starting: Mapping[int, int]
+    alive: Mapping[int, int]
+
+
 class View(Protocol):
-    """One planner's belief; `name` is the policy's."""
+    """One planner's belief; `name` is the policy's.
+
+    `waits` says whether an hour of lost work weighs more than its money when a move is judged: it does for planners
+    whose offers weigh it too.
+    """
 
     name: str
     shares: Shares
     horizon_h: int
+    waits: bool
 
     def offers(self, at: int) -> Sequence[Offers]:
         """By workload index; the same object as long as nothing changed."""
+        ...
+
+    def admits(self, at: int, told: Told) -> Mapping[int, int]:
+        """How many more instances each excluded pool may take; pools that are not in it have no limit."""
         ...
 
 
@@ -55,12 +78,18 @@ class Static:
     name: str
     shares: Shares
     fixed: Sequence[Offers]
+    waits: bool = False
     horizon_h: int = HORIZON_H
 
     def offers(self, at: int) -> Sequence[Offers]:
         """Always the same."""
         del at
         return self.fixed
+
+    def admits(self, at: int, told: Told) -> Mapping[int, int]:
+        """Nothing is excluded."""
+        del at, told
+        return {}
 
 
 @dataclass
@@ -72,8 +101,11 @@ class Learning:
     name: str = "ebbtide"
     shares: Shares = field(default_factory=Shares)
     horizon_h: int = HORIZON_H
+    waits: bool = True
+    promised_ms: int = 120_000
     _version: int = -1
     _offers: Sequence[Offers] = ()
+    _excluded: State | None = None
 
     def offers(self, at: int) -> Sequence[Offers]:
         """The ranking as of the last quarter of an hour."""
@@ -82,6 +114,26 @@ class Learning:
             self._version = version
             self._offers = _ranked(self.work, known)
         return self._offers
+
+    def admits(self, at: int, told: Told) -> Mapping[int, int]:
+        """What the exclusion loop allows after what our own instances met."""
+        names = self.work.board.pools
+        state = self._excluded or State(seed=self.work.contracts[0].name, pools=len(names))
+        _, known = self.win.hazards_at(at)
+        signs = Signs(
+            interrupted=tuple(
+                Interrupted(names[p], when, self.promised_ms if noticed else None, self.promised_ms)
+                for p, when, noticed in told.interrupted
+            ),
+            hazard={names[p]: float(known.upper[p]) for p, _, _ in told.interrupted},
+            alive={names[p]: count for p, count in told.alive.items()},
+            joined={names[p]: count for p, count in told.joined.items()},
+            starting={names[p]: count for p, count in told.starting.items()},
+        )
+        self._excluded, _ = update(state, signs, at)
+        index = self.work.board.pools.index
+        limits = ((name, admitted(self._excluded, name, at)) for name in self._excluded.records)
+        return {index(name): most for name, most in limits if most is not None}
 
 
 @dataclass
@@ -97,6 +149,7 @@ class Hindsight:
     name: str = "hindsight"
     shares: Shares = field(default_factory=Shares)
     horizon_h: int = HORIZON_H
+    waits: bool = True
     knows_h: int = 1
     _losses: Sequence[Ints] = ()
 
@@ -111,6 +164,11 @@ class Hindsight:
         after = max(0, self.horizon_h - self.knows_h)
         rate: Floats = np.maximum((lost + known.mean * after) / (self.knows_h + after), 1e-6)
         return _ranked(self.work, replace(known, mean=rate, upper=rate))
+
+    def admits(self, at: int, told: Told) -> Mapping[int, int]:
+        """Nothing is excluded: what is known needs no guess."""
+        del at, told
+        return {}
 
 
 def _hindsight_days(win: Window, work: Work) -> View:
@@ -141,6 +199,11 @@ def _price_first(win: Window, work: Work) -> View:
     return Static("price-first", FREE, _same_for_all(work, work.rates.asked.tolist()))
 
 
+def _patient(win: Window, work: Work) -> View:
+    del win
+    return Static("price-first-patient", FREE, _same_for_all(work, work.rates.asked.tolist()), waits=True)
+
+
 def _random(win: Window, work: Work) -> View:
     return Static("random", Shares(), _same_for_all(work, [MICRO] * len(win.pools)))
 
@@ -151,12 +214,14 @@ VIEWS: dict[str, Callable[[Window, Work], View]] = {
     "random": _random,
     "hindsight": Hindsight,
     "hindsight-72h": _hindsight_days,
+    "price-first-patient": _patient,
 }
 """By name of the policy."""
 
 
-def move_costs(win: Window, work: Work) -> Sequence[int]:
-    """What interrupting one unit costs each workload, in 1e-6; the same for all planners."""
+def move_costs(win: Window, work: Work, *, waits: bool) -> Sequence[int]:
+    """What interrupting one unit costs each workload, in 1e-6: the same hours for all planners, in money or weighed."""
     some = np.full(len(win.pools), 0.001)
     found = move_cost_micro(rank(work.board, Hazards(win.topology, some, some, some, some), work.rates))
-    return [found[c.name] for c in work.contracts]
+    scale = 1.0 if waits else 1 + LOST_HOUR_WEIGHT
+    return [round(found[c.name] / scale) for c in work.contracts]

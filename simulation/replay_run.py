@@ -22,9 +22,10 @@ import numpy as np
 from pools.board import Assumptions, Kind
 from reconciler.placement import place
 from reconciler.problem import DomainSupply, Held, Need, Placement, PoolSupply, Problem, Resources, Team
-from simulation.replay_policies import View, move_costs
-from simulation.replay_window import DAY_MS, HOUR_MS, Rules, Window, groups_of
+from simulation.replay_policies import Told, View, move_costs
+from simulation.replay_window import DAY_MS, Rules, Window, groups_of
 from simulation.replay_work import Work
+from simulation.trace_measures import HOUR_MS
 
 CYCLE_MS = 30_000
 """A planning cycle runs at the next multiple of this after something happened."""
@@ -97,12 +98,14 @@ class Run:
         self._boot_ms = [(join + c.checkpoint.start_up) * 1000 for c in work.contracts]
         self._join_ms = join * 1000
         self._budget_ms = [c.drain.budget * 1000 for c in work.contracts]
-        self._move_costs = move_costs(win, work)
+        self._move_costs = move_costs(win, work, waits=view.waits)
         self._groups = groups_of(win.pools) if view.shares.group_permille < 1000 else ((),) * len(win.pools)
         self._held: list[dict[int, list[int]]] = [{} for _ in work.contracts]
         self._leaving: list[tuple[int, int]] = []
         self._dirty = True
         self._short = False
+        self._interrupted: list[tuple[int, int, bool]] = []
+        self._planned_at = win.place_at
         self._last: tuple[object, ...] = ()
         self.record = Record()
 
@@ -137,10 +140,9 @@ class Run:
             if end < win.ends_at:
                 rows.append((end, RETURN, node))
         joined, left = win.trace.joined, win.trace.left
-        for node in np.flatnonzero((joined > win.place_at) & (joined < win.ends_at)).tolist():
-            rows.append((int(joined[node]), RETURN, node))
-        for node in np.flatnonzero((left > win.place_at) & (left < win.ends_at)).tolist():
-            rows.append((int(left[node]), LOSS, node))
+        for column, what in ((joined, RETURN), (left, LOSS)):
+            inside = np.flatnonzero((column > win.place_at) & (column < win.ends_at)).tolist()
+            rows.extend((int(column[node]), what, node) for node in inside)
         rows.sort()
         return iter(rows)
 
@@ -152,10 +154,14 @@ class Run:
         if what == NOTICE:
             if node.up and node.noticed_at < 0:
                 node.noticed_at = at
-                self._dirty |= node.owner != FREE
+                if node.owner != FREE:
+                    self._dirty = True
+                    self._interrupted.append((node.pool, at, True))
         elif what == LOSS:
             if node.owner != FREE:
-                self._dirty |= node.noticed_at < 0
+                if node.noticed_at < 0:
+                    self._dirty = True
+                    self._interrupted.append((node.pool, at, False))
                 self._end(which, at, lost=True)
             node.up, node.noticed_at = False, -1
         else:
@@ -213,6 +219,7 @@ class Run:
     def _problem(self, at: int) -> Problem:
         win, work, view = self._win, self._work, self._view
         free, in_use, closed = self._capacity()
+        free_to_take = [0 if shut else count for shut, count in zip(closed, free, strict=True)]
         pools = [p.name for p in win.pools]
         held: list[Held] = []
         youngest = at - LEAST_LIFETIME_MS
@@ -224,12 +231,11 @@ class Run:
                 movable = sum(1 for n in nodes if n.noticed_at < 0 and n.leaves_at < 0 and n.works_from <= youngest)
                 held.append(Held(name, pools[p], len(members), 1, movable=movable, leaving=leaving))
         offers = view.offers(at)
+        for p, most in view.admits(at, self._told(at, in_use)).items():
+            free_to_take[p] = min(free_to_take[p], most)
         return Problem(
             domains=tuple(DomainSupply(name, Resources(vcpu=free[i] + in_use[i])) for i, name in enumerate(pools)),
-            pools=tuple(
-                PoolSupply(name, name, self._groups[i], ONE, 0 if closed[i] else free[i])
-                for i, name in enumerate(pools)
-            ),
+            pools=tuple(PoolSupply(name, name, self._groups[i], ONE, free_to_take[i]) for i, name in enumerate(pools)),
             teams=(Team("replay"),),
             needs=tuple(
                 Need(
@@ -250,6 +256,23 @@ class Run:
             max_moves=MOST_MOVES,
             tie_break=self._seed * 1000 + at // DAY_MS % 1000,
         )
+
+    def _told(self, at: int, in_use: Sequence[int]) -> Told:
+        """What our own instances met since the last plan."""
+        joined: dict[int, int] = {}
+        starting: dict[int, int] = {}
+        for node in self._nodes:
+            if node.owner == FREE:
+                continue
+            joins = node.at + self._join_ms
+            if joins > at:
+                starting[node.pool] = starting.get(node.pool, 0) + 1
+            elif joins > self._planned_at:
+                joined[node.pool] = joined.get(node.pool, 0) + 1
+        told = Told(tuple(self._interrupted), joined, starting, {p: n for p, n in enumerate(in_use) if n})
+        self._interrupted.clear()
+        self._planned_at = at
+        return told
 
     def _capacity(self) -> tuple[list[int], list[int], list[bool]]:
         """Per pool: nodes that are up, free and not about to go; nodes that we hold; whether a reclaim is open."""

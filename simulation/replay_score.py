@@ -1,7 +1,7 @@
 """The numbers of one run: wasted work, what one window took, shortfall of strict tiers, and money.
 
-Called by `simulation.replay`; pure. Time before the score starts is cut off; a stay that spans the start counts from it,
-and its redone work counts whole, because it is lost inside. docs/replay.md says what each number means.
+Called by `simulation.replay`; pure. Time before the score starts is cut off; a stay that spans the start counts from
+it, and its redone work counts whole, because it is lost inside. docs/replay.md says what each number means.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from correlation_groups.spread import Shares, limit
 from pools.ranking import MICRO
 from simulation.replay_run import Record, Stay
-from simulation.replay_window import HOUR_MS, Window, groups_of
+from simulation.replay_window import Window, groups_of
 from simulation.replay_work import Work
-from simulation.trace_measures import WAVE_MS
+from simulation.trace_measures import HOUR_MS, WAVE_MS
 
 MINUTE_MS = 60_000
 
@@ -112,14 +112,14 @@ def _shortfalls(win: Window, stays: Sequence[Stay], workload: int, minimum: int)
             changes += [(begin, 1), (end, -1)]
     changes.sort()
     found: list[int] = []
-    running, since = 0, win.score_at
+    running, since, short_until = 0, win.score_at, -1
     for at, step in [*changes, (win.ends_at, 0)]:
         if running < minimum and at > since:
-            if found and last_end == since:
+            if short_until == since:
                 found[-1] += at - since
             else:
                 found.append(at - since)
-            last_end = at
+            short_until = at
         running += step
         since = at
     return found

@@ -75,6 +75,8 @@ def test_the_stop_switch_is_heard_between_two_steps() -> None:
     assert len(region.cloud.servers) == 3
     left = [e for e in region.told(EventType.INSTANCE_FAILED) if e.cause is Cause.STOPPED]
     assert len(left) == 7
+    assert region.reconciler.deferred == 7
+    assert sum(number for _, number in region.reconciler.memory.guard.acquired) == 3
     region.cloud.plant = made  # type: ignore[method-assign]  # as above
     region.stop.why = ""
     region.cycles(10)
