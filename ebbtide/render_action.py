@@ -96,10 +96,10 @@ def _happened(life: Life, currency: str, paint: Paint) -> list[Row]:
         redone = int(work.data["unit_ms"])
         text = f"{span(redone)} of unit time to do again" if redone else "nothing to do again: all of it was saved"
         add(work, "work", text, life.costs.get(work.id, 0))
-    if life.lost is not None:
-        add(life.lost, "gone", words(life.lost.cause.value))
-    elif life.ended is not None:
-        add(life.ended, "gone", "returned to the provider" if life.drains else words(life.ended.cause.value))
+    gone = life.lost or life.ended
+    if gone is not None:
+        back = life.lost is None and life.drains
+        add(gone, "gone", "returned to the provider" if back else words(gone.cause.value))
     for other in life.replacements:
         add(other.requested, "replaced", _replacement(other, life))
     rows += _restored(life, paint)
