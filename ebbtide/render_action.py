@@ -98,8 +98,8 @@ def _happened(life: Life, currency: str, paint: Paint) -> list[Row]:
         add(work, "work", text, life.costs.get(work.id, 0))
     gone = life.lost or life.ended
     if gone is not None:
-        back = life.lost is None and life.drains
-        add(gone, "gone", "returned to the provider" if back else words(gone.cause.value))
+        returned = life.lost is None and bool(life.drains)
+        add(gone, "gone", "returned to the provider" if returned else words(gone.cause.value))
     for other in life.replacements:
         add(other.requested, "replaced", _replacement(other, life))
     rows += _restored(life, paint)
