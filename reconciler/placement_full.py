@@ -65,6 +65,7 @@ def place_full(problem: Problem, greedy: Standing) -> Rounded | None:
     grow(standing, only_floors=True)
     preference = _Preference(columns, relaxed)
     preference.take_whole(standing)
+    preference.take_remainders(standing)
     grow(standing, preference.order)
     drop_loose(standing)
     moves = shrink_excess(standing) + move_for_gain(standing)
@@ -113,6 +114,20 @@ class _Preference:
                     room = standing.room(line, k, min(missing, -(-line.short // line.quanta[k])))
                     if room:
                         standing.add(line, k, room)
+
+    def take_remainders(self, standing: Standing) -> None:
+        """One lot more in the columns with the largest remainders, of all lines alike, where a line is still short."""
+        waiting = []
+        for number, model in enumerate(self._columns.lines):
+            line = standing.line_of(model.need.workload)[1]
+            if line.short:
+                waiting += [
+                    (int(lots + 1e-6) - lots, number, k) for k, lots in self._lots[number].items() if lots % 1 > 1e-6
+                ]
+        for _, number, k in sorted(waiting):
+            line = standing.line_of(self._columns.lines[number].need.workload)[1]
+            if line.short >= line.quanta[k] and standing.room(line, k, 1):
+                standing.add(line, k, 1)
 
     def order(self, line: Line) -> Sequence[int]:
         """Largest remainders first, then by priced cost."""

@@ -76,8 +76,9 @@ def solve(
     rounds: int | None = None,
     short_cost: Floats | None = None,
 ) -> Relaxed | None:
-    """Solves the program; None where HiGHS gives up on it. `started` are columns that carry a feasible start, which leaves `most_short` units out.
+    """Solves the program; None where HiGHS gives up on it.
 
+    `started` are columns that carry a feasible start, which leaves `most_short` units out.
     `rounds` overrides the budget, and `short_cost` what a unit left out counts, for a benchmark that proves a bound.
     """
     budget = rounds or (ROUNDS if columns.size < LARGE else LARGE_ROUNDS)
