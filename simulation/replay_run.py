@@ -30,6 +30,9 @@ from simulation.trace_measures import HOUR_MS
 CYCLE_MS = 30_000
 """A planning cycle runs at the next multiple of this after something happened."""
 
+RETRY_MS = 300_000
+"""While units are missing, a node's return makes a cycle at the earliest this long after the last."""
+
 LEAST_LIFETIME_MS = HOUR_MS
 """No unit is moved before it has stood this long: the reference estate's minimum lifetime, for all planners alike."""
 
@@ -65,7 +68,6 @@ class Record:
 
     stays: list[Stay] = field(default_factory=list)
     plans: int = 0
-    reused: int = 0
     moved: int = 0
     short_plans: int = 0
 
@@ -103,10 +105,10 @@ class Run:
         self._held: list[dict[int, list[int]]] = [{} for _ in work.contracts]
         self._leaving: list[tuple[int, int]] = []
         self._dirty = True
+        self._retry = False
         self._short = False
         self._interrupted: list[tuple[int, int, bool]] = []
         self._planned_at = win.place_at
-        self._last: tuple[object, ...] = ()
         self.record = Record()
 
     def run(self) -> Record:
@@ -120,10 +122,18 @@ class Run:
                 due = -1
             self._release(at)
             self._happen(at, what, which)
-            if self._dirty and due < 0:
-                due = -(-(at + 1) // CYCLE_MS) * CYCLE_MS
+            soon = self._due(at)
+            due = soon if due < 0 else min(due, soon) if soon >= 0 else due
         self._close()
         return self.record
+
+    def _due(self, at: int) -> int:
+        """The next cycle that has something to plan, -1 for none."""
+        if self._dirty:
+            return -(-(at + 1) // CYCLE_MS) * CYCLE_MS
+        if self._retry:
+            return -(-max(at + 1, self._planned_at + RETRY_MS) // CYCLE_MS) * CYCLE_MS
+        return -1
 
     def _events(self) -> Iterator[tuple[int, int, int]]:
         """Notices, losses, returns and hours in order of time."""
@@ -166,7 +176,7 @@ class Run:
             node.up, node.noticed_at = False, -1
         else:
             node.up, node.noticed_at = True, -1
-            self._dirty |= self._short
+            self._retry |= self._short
 
     def _end(self, which: int, at: int, *, lost: bool) -> None:
         """An instance ends at `at`: its stay is closed, with the work that is redone."""
@@ -205,7 +215,7 @@ class Run:
                 self._end(which, until, lost=False)
 
     def _plan(self, at: int) -> None:
-        self._dirty = False
+        self._dirty = self._retry = False
         problem = self._problem(at)
         placed = self._ask(problem)
         self._short = bool(placed.shortfalls)
