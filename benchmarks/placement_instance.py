@@ -36,7 +36,7 @@ def instance(pools: int, workloads: int, *, seed: int = 1, load: float = 0.62) -
     """A problem of `pools` rows and `workloads` needs with nothing held; the same for the same arguments."""
     rng = random.Random(seed)
     domains, rows, family_of = _supply(rng, pools)
-    capacity = {f: 0 for f in FAMILIES}
+    capacity = dict.fromkeys(FAMILIES, 0)
     for domain in domains:
         capacity[family_of[domain.name]] += domain.capacity.vcpu
     hazard = {row.name: rng.lognormvariate(math.log(0.02), 0.8) for row in rows}
@@ -93,7 +93,7 @@ def _supply(rng: random.Random, pools: int) -> tuple[tuple[DomainSupply, ...], t
 
 
 def _demand(kinds: list[int], capacity: dict[str, int], load: float) -> list[float]:
-    """vCPU wanted by each class: `load` of each family, shared over the classes that accept it by their numbers."""
+    """VCPU wanted by each class: `load` of each family, shared over the classes that accept it by their numbers."""
     wanted = [0.0] * len(CLASSES)
     for family, vcpu in capacity.items():
         takers = [k for k, (accepted, _) in enumerate(CLASSES) if family in accepted]

@@ -111,11 +111,12 @@ class FakeCloud:
         mark: Mark | None = None,
         project: str | None = None,
         status: Status = Status.ACTIVE,
+        tags: tuple[tuple[str, str], ...] = (),
     ) -> Server:
         """A server that is simply there, whoever made it; capacity and quota count it."""
         self.created += 1
         owner = project if project is not None else self.pools[pool].project
-        row = Server(f"server-{self.created:06d}", name, owner, pool, status, self.clock(), mark)
+        row = Server(f"server-{self.created:06d}", name, owner, pool, status, self.clock(), mark, tags=tags)
         self.servers[row.id] = row
         self.tell(LifecycleKind.CREATED, row)
         return row

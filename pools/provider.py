@@ -76,7 +76,8 @@ class Mark:
 @dataclass(frozen=True, slots=True)
 class Server:
     """One row of a listing. `id` may be empty in a broken row; such a row is never a target. `pool` is empty when the
-    provider does not say where the server is.
+    provider does not say where the server is. `tags` are what people wrote on it, our mark apart; adoptions select by
+    them.
     """
 
     id: str
@@ -88,6 +89,7 @@ class Server:
     mark: Mark | None = None
     fault: FaultKind | None = None
     fault_text: str = ""
+    tags: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ Exposure is the time that instances were booting, joined or serving.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -108,6 +108,15 @@ class Learnt:
     priced: Priced | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PastHour:
+    """Instance-hours at risk and losses by pool in the hour that ended at `at`."""
+
+    at: int
+    exposure_hours: Mapping[str, float]
+    losses: Mapping[str, float]
+
+
 class Appraiser:
     """Holds what was learnt between cycles; everything else is a function of it and of what was seen."""
 
@@ -121,6 +130,21 @@ class Appraiser:
     def rehearsal(self) -> Appraiser:
         """A second appraiser that knows the same and learns apart."""
         return Appraiser(outlook=self._outlook, assumptions=self._assumptions, learnt=self._learnt)
+
+    def remember(self, part: Partition, past: Iterable[PastHour]) -> None:
+        """Learn from hours before the first cycle, in order of time: what a ledger or a record knows of these pools."""
+        learnt = self._on(part)
+        if learnt.ground is None or learnt.history is None:
+            raise RuntimeError("laid over a partition before it is taught")
+        pools, history = learnt.ground.board.pools, learnt.history
+        for hour in past:
+            history = observe_arrays(
+                history,
+                now=hour.at,
+                exposure_hours=np.array([hour.exposure_hours.get(name, 0.0) for name in pools]),
+                losses=np.array([hour.losses.get(name, 0.0) for name in pools]),
+            )
+        self._learnt = replace(learnt, history=history)
 
     def acquisition_failed(self, pool: str, workload: str, cause: Cause, now: int) -> None:  # noqa: ARG002 - held against the pool, whoever asked
         """A create call failed; it is judged in the next call, against the pool and not against `workload`."""

@@ -28,21 +28,29 @@ HOUR_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """One workload's state: short since, healthy since, units granted, and until when they are paid."""
+    """One workload's state: short since, healthy since, units granted, until when they are paid and at which rate for a
+    unit-hour, and the day on which its approver was last paged.
+    """
 
     short_since: int = 0
     healthy_since: int = 0
     granted: int = 0
     paid_until: int = 0
     since_event: str = ""
+    rate_micro: int = 0
+    paged_on: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Wallet:
-    """What each authority has reserved in its day (`day` is a local date as text), in 1e-6 of the currency."""
+    """What each authority and each workload has reserved in the day (a local date as text), in 1e-6 of the currency.
+
+    A day that is earlier than the one in hand is a clock that was set back: it opens no new limit.
+    """
 
     day: str = ""
     reserved_micro: Mapping[str, int] = field(default_factory=dict)
+    by_workload: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +83,14 @@ def rule(
     limits_micro: Mapping[str, int],
     day: str,
     scribe: Scribe,
+    frozen: frozenset[str] = frozenset(),
 ) -> Ruling:
-    """Decide every contract's fallback, strictest tier first; `limits_micro` is each authority's limit for one day."""
-    if wallet.day != day:
+    """Decide every contract's fallback, strictest tier first; `limits_micro` is each authority's limit for one day.
+
+    For `frozen` workloads nothing more is bought and nothing given back (the guard would let no such step out); what
+    stands goes on being paid.
+    """
+    if day > wallet.day:
         wallet = Wallet(day)
     ruling = Ruling({}, {}, wallet, [], [])
     for contract in sorted(contracts, key=lambda c: (c.tier.rank, c.name)):
@@ -86,7 +99,16 @@ def rule(
         minimum = min(contract.minimum, claims[contract.name].total)
         risk = _watch(ruling, contract, risk, standing, minimum, scribe)
         if contract.fallback.allowed:
-            risk = _buy(ruling, contract, risk, standing, minimum, limits_micro=limits_micro, scribe=scribe)
+            risk = _buy(
+                ruling,
+                contract,
+                risk,
+                standing,
+                minimum,
+                limits_micro=limits_micro,
+                scribe=scribe,
+                frozen=contract.name in frozen,
+            )
         if risk != Risk():
             ruling.risks[contract.name] = risk
         if risk.granted:
@@ -130,61 +152,71 @@ def _buy(
     *,
     limits_micro: Mapping[str, int],
     scribe: Scribe,
+    frozen: bool,
 ) -> Risk:
     """Grant, renew or return one contract's fallback."""
     now = scribe.now
     without = standing.running - standing.on_fallback
     if risk.granted and without >= minimum:
         since = risk.healthy_since or now
-        if now - since >= EXIT_HOLD_MS:
+        if now - since >= EXIT_HOLD_MS and not frozen:
             return _give_back(ruling, contract, risk, Cause.RECLAIMABLE_HELD, scribe)
         risk = replace(risk, healthy_since=since)
     elif risk.healthy_since:
         risk = replace(risk, healthy_since=0)
-    missing = max(risk.granted, minimum - without) if risk.short_since or risk.granted else 0
-    waited = risk.granted or (risk.short_since and now - risk.short_since >= ENTRY_WAIT_MS)
-    if not missing or not waited or (missing == risk.granted and now < risk.paid_until):
+    waited = risk.short_since and now - risk.short_since >= ENTRY_WAIT_MS
+    missing = max(risk.granted, minimum - without) if waited and not frozen else risk.granted
+    renewing = bool(risk.granted) and now < risk.paid_until
+    if not missing or (missing == risk.granted and renewing):
         return risk
-    return _reserve(
-        ruling,
-        contract,
-        risk,
-        missing,
-        unit_hour_micro=standing.unit_hour_micro,
-        limits_micro=limits_micro,
-        scribe=scribe,
+    ceilings = (
+        (
+            limits_micro.get(contract.fallback.authority or "", 0),
+            ruling.wallet.reserved_micro,
+            contract.fallback.authority,
+        ),
+        (_own_limit(contract), ruling.wallet.by_workload, contract.name),
     )
+    left = min(ceiling - spent.get(who or "", 0) for ceiling, spent, who in ceilings)
+    return _reserve(ruling, contract, risk, missing, _Purse(left, standing.unit_hour_micro, renewing), scribe)
 
 
-def _reserve(
-    ruling: Ruling,
-    contract: Contract,
-    risk: Risk,
-    units: int,
-    *,
-    unit_hour_micro: int | None,
-    limits_micro: Mapping[str, int],
-    scribe: Scribe,
-) -> Risk:
-    """Reserve the next hour for `units`, or what the authority still allows of them."""
-    authority = contract.fallback.authority or ""
-    renewing = risk.granted > 0 and scribe.now < risk.paid_until
-    fresh = units - risk.granted if renewing else units
+@dataclass(frozen=True, slots=True)
+class _Purse:
+    """What is left to reserve, what a unit-hour costs now (None: unknown), and whether an hour is paid already."""
+
+    left_micro: int
+    unit_hour_micro: int | None
+    renewing: bool
+
+
+def _own_limit(contract: Contract) -> int:
     own = contract.fallback.limit_per_day
-    ceiling = limits_micro.get(authority, 0)
-    if own is not None:
-        ceiling = min(ceiling, int(own.amount * 1_000_000))
-    left = ceiling - ruling.wallet.reserved_micro.get(authority, 0)
-    affordable = 0 if not unit_hour_micro else max(0, left) // unit_hour_micro
-    bought = min(fresh, affordable)
-    if bought < fresh:
-        ruling.paged.append(contract.name)
+    return int(own.amount * 1_000_000) if own is not None else 0
+
+
+def _reserve(ruling: Ruling, contract: Contract, risk: Risk, units: int, purse: _Purse, scribe: Scribe) -> Risk:
+    """Reserve the next hour for `units`, or what the authority still allows of them.
+
+    What stands is renewed at its last rate where none is known now: a silent rate card is no reason to let a floor go.
+    """
+    rate = purse.unit_hour_micro or (risk.rate_micro if risk.granted else 0)
+    fresh = units - risk.granted if purse.renewing else units
+    if not purse.unit_hour_micro:
+        fresh = min(fresh, 0 if purse.renewing else risk.granted)
+    bought = min(fresh, max(0, purse.left_micro) // rate) if rate else 0
+    if bought < units - (risk.granted if purse.renewing else 0):
+        risk = _page(ruling, contract, risk, units, purse, scribe)
     if bought == 0:
-        return risk if renewing else _give_back(ruling, contract, risk, Cause.AUTHORITY_SPENT, scribe)
-    amount = bought * (unit_hour_micro or 0)
-    spent = dict(ruling.wallet.reserved_micro)
-    spent[authority] = spent.get(authority, 0) + amount
-    ruling.wallet = replace(ruling.wallet, reserved_micro=spent)
+        return risk if purse.renewing else _give_back(ruling, contract, risk, Cause.AUTHORITY_SPENT, scribe)
+    amount = bought * rate
+    authority = contract.fallback.authority or ""
+    wallet = ruling.wallet
+    ruling.wallet = replace(
+        wallet,
+        reserved_micro={**wallet.reserved_micro, authority: wallet.reserved_micro.get(authority, 0) + amount},
+        by_workload={**wallet.by_workload, contract.name: wallet.by_workload.get(contract.name, 0) + amount},
+    )
     ruling.events.append(
         scribe.event(
             EventType.FALLBACK_RESERVED,
@@ -195,9 +227,34 @@ def _reserve(
             data={"amount": micro_text(amount), "currency": _currency(contract), "authority": authority},
         )
     )
-    granted = risk.granted + bought if renewing else bought
-    until = risk.paid_until if renewing else scribe.now + HOUR_MS
-    return replace(risk, granted=granted, paid_until=until)
+    granted = risk.granted + bought if purse.renewing else bought
+    until = risk.paid_until if purse.renewing else scribe.now + HOUR_MS
+    return replace(risk, granted=granted, paid_until=until, rate_micro=rate)
+
+
+def _page(ruling: Ruling, contract: Contract, risk: Risk, units: int, purse: _Purse, scribe: Scribe) -> Risk:
+    """Call the approver, once a day and workload, with the numbers."""
+    if risk.paged_on == ruling.wallet.day and risk.paged_on:
+        return risk
+    ruling.paged.append(contract.name)
+    ruling.events.append(
+        scribe.event(
+            EventType.GUARD_REFUSED,
+            f"fallback/{contract.name}/{ruling.wallet.day or scribe.now}",
+            Cause.AUTHORITY_SPENT,
+            caused_by=risk.since_event,
+            workload=contract.name,
+            data={
+                "action": "fallback",
+                "units": units,
+                "unit_hour": micro_text(purse.unit_hour_micro) if purse.unit_hour_micro else "",
+                "left": micro_text(purse.left_micro),
+                "authority": contract.fallback.authority or "",
+                "approver": contract.fallback.approver or "",
+            },
+        )
+    )
+    return replace(risk, paged_on=ruling.wallet.day)
 
 
 def _give_back(ruling: Ruling, contract: Contract, risk: Risk, cause: Cause, scribe: Scribe) -> Risk:
@@ -212,7 +269,7 @@ def _give_back(ruling: Ruling, contract: Contract, risk: Risk, cause: Cause, scr
                 data={"authority": contract.fallback.authority or ""},
             )
         )
-    return replace(risk, granted=0, paid_until=0, healthy_since=0)
+    return replace(risk, granted=0, paid_until=0, healthy_since=0, rate_micro=0)
 
 
 def _currency(contract: Contract) -> str:

@@ -1,21 +1,25 @@
 """Keeps the fleet in step with what was observed: notices, listing, schedulers, one pure pass a cycle.
 
 What an incomplete listing does not show stays as it was. A server that a complete listing lacks is lost when a second
-source explains it (notice, lifecycle event, our deletion); unexplained, it is counted, and believed lost only when a
-second complete listing lacks it too. The guard judges whether the unexplained are too many to believe at all.
+source explains it (notice, lifecycle event, advisory, its scheduler, our deletion); unexplained, it is counted, and
+believed lost only when a second complete listing lacks it too. The guard judges whether they are too many to believe.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ledger.causes import Cause
-from ledger.events import Event, EventType, Paid
+from ledger.events import Event, EventType
 from pools.provider import FaultKind, Lifecycle, LifecycleKind, Listing, Notice, Server, Signals, Status
+from reconciler import billing
 from reconciler.drafts import Scribe, event_id
-from reconciler.fleet import Debt, Fleet, Instance, Phase
+from reconciler.fleet import Debt, Fleet, Instance, Phase, number_in
+from reconciler.hearing import hear
 from reconciler.ports import NodeView
+from reconciler.sighting import Stray, sort_rows
 
 FEW = 3
 """Up to this many unexplained absences are never called improbable: a small fleet loses one now and then."""
@@ -23,14 +27,20 @@ FEW = 3
 BELIEVED_AFTER_MS = 60_000
 """An unexplained absence is believed a minute after it was first seen, if a complete listing still shows it."""
 
-ENDS = (LifecycleKind.DELETED, LifecycleKind.FAILED)
+UNSEEN_MS = 60_000
+"""How long after it was asked for a server may be absent from a listing without meaning anything."""
 
+ENDS = (LifecycleKind.DELETED, LifecycleKind.FAILED)
 FAULT_CAUSES: Mapping[FaultKind, Cause] = {
     FaultKind.NO_HOST: Cause.CREATE_FAILED,
     FaultKind.QUOTA: Cause.QUOTA_EXHAUSTED,
     FaultKind.CONFLICT: Cause.ALLOCATION_CONFLICTS,
     FaultKind.OTHER: Cause.CREATE_FAILED,
 }
+
+
+REPLACING = frozenset({Cause.NOTICE, Cause.LOST_AFTER_NOTICE, Cause.LOST_WITHOUT_NOTICE, Cause.ENDED_BEFORE_ITS_TIME})
+"""Causes of an instance that was asked for in another's place: when its boot fails, that debt stands again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,10 @@ class Loss:
 
 @dataclass
 class Census:
-    """What one pass found; `fleet` is the fleet after it."""
+    """What one pass found; `fleet` is the fleet after it.
+
+    `unheard`: the provider spoke of a server that we could not know, for want of a whole listing: ask again.
+    """
 
     fleet: Fleet
     events: list[Event] = field(default_factory=list)
@@ -61,12 +74,18 @@ class Census:
     losses: list[Loss] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     unexplained: list[str] = field(default_factory=list)
+    strays: list[Stray] = field(default_factory=list)
     foreign: int = 0
+    unheard: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sight:
-    """What the provider and the schedulers showed; `listing` is None when the provider did not answer at all."""
+    """What the provider and the schedulers showed; `listing` is None when the provider did not answer at all.
+
+    `projects` are ours, `silent_workloads` those whose scheduler does not answer, and `accepted_at` is the time up to
+    which a person accepted that what is missing is gone (0: none was).
+    """
 
     now: int
     estate: str
@@ -76,42 +95,90 @@ class Sight:
     listing: Listing | None
     nodes: Mapping[str, NodeView]
     workloads: frozenset[str]
+    projects: frozenset[str]
+    silent_workloads: frozenset[str] = frozenset()
     improbable_percent: int = 10
+    accepted_at: int = 0
+
+    @cached_property
+    def complete(self) -> frozenset[str]:
+        """Projects that were listed to their end."""
+        return frozenset(p.name for p in self.listing.parts if p.complete) if self.listing else frozenset()
+
+    @cached_property
+    def advised(self) -> frozenset[str]:
+        """Pools that the provider warns of now."""
+        return frozenset(advisory.pool for advisory in self.signals.advisories if advisory.until > self.now)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every project was."""
+        return self.listing is not None and self.listing.complete
 
 
 def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
-    """The fleet after what was seen, with the events, losses and failures this pass found."""
+    """The fleet after what was seen, with the events, losses and failures this pass found.
+
+    Rows come first: whatever a mark brings back hears its notices and its times in the same pass.
+    """
     census = Census(fleet)
     instances = dict(fleet.instances)
     debts = {debt.instance: debt for debt in fleet.debts}
-    quarantined = set(fleet.quarantined)
+    rows = _rows(census, instances, sight, scribe)
     _lifecycle_times(census, instances, sight, scribe)
     _hear_notices(census, instances, debts, sight, scribe)
-    rows = _our_rows(census, instances, quarantined, sight)
-    complete = frozenset(p.name for p in sight.listing.parts if p.complete) if sight.listing else frozenset()
-    explained = _explained(sight.signals.lifecycle)
-    believable = fleet.accepted_loss or not _improbable(instances, rows, complete, explained, sight)
+    told = _explained(sight.signals.lifecycle)
+    believable = not _improbable(instances, rows, told, sight)
     for name in list(instances):
         before = instances[name]
         if before.phase is Phase.GONE:
-            del instances[name]
+            if before.deregistered or not before.joined_at:
+                del instances[name]
             continue
         row = rows.get(name)
         if row is not None:
             after = _seen(census, before, row, sight, scribe)
-        elif before.project in complete:
-            after = _missing(census, before, explained.get(name), sight, scribe, believable=believable)
+        elif before.project in sight.complete:
+            after = _missing(census, before, told.get(name), sight, scribe, believable=believable)
         else:
             after = before
         after = _as_node(census, after, sight, scribe)
-        if after.phase is Phase.GONE and not before.released and before.phase is not Phase.FAILED:
-            debts.setdefault(name, Debt(after.workload, name, after.cause, after.cause_event))
-        if after.moving_to and after.moving_to not in rows:
-            after = replace(after, moving_to="")  # whoever was to take over is not there: it stays
+        owed = _owed(before, after)
+        if owed is not None:
+            debts.setdefault(name, owed)
         if after is not before:
             instances[name] = after
-    census.fleet = replace(fleet, instances=instances, debts=tuple(debts.values()), quarantined=frozenset(quarantined))
+    for name, instance in instances.items():
+        taker = instances.get(instance.moving_to) if instance.moving_to else None
+        if instance.moving_to and (taker is None or not taker.supply):
+            instances[name] = replace(instance, moving_to="")  # whoever was to take over is not there: it stays
+    census.fleet = replace(
+        fleet,
+        instances=instances,
+        debts=tuple(debts.values()),
+        quarantined=_quarantined(census, fleet, sight),
+        sequence=max(fleet.sequence, 1 + max((number_in(name, sight.region) for name in rows), default=0)),
+    )
     return census
+
+
+def _owed(before: Instance, after: Instance) -> Debt | None:
+    """What has to be replaced because of this change; a noticed instance owes since its notice."""
+    if after.phase is before.phase or before.released or before.noticed:
+        return None
+    lost = after.phase is Phase.GONE and before.phase is not Phase.FAILED
+    broke = after.phase is Phase.FAILED and before.ready
+    if lost or broke:
+        return Debt(after.workload, after.name, after.cause, after.cause_event, after.paid)
+    if after.phase is Phase.FAILED and before.cause in REPLACING:
+        return Debt(after.workload, after.name, before.cause, before.cause_event, after.paid)
+    return None
+
+
+def _quarantined(census: Census, fleet: Fleet, sight: Sight) -> frozenset[str]:
+    """Servers in quarantine: those of this listing, and earlier ones while it is not complete."""
+    now = {stray.row.id for stray in census.strays}
+    return frozenset(now if sight.listing is not None and sight.listing.complete else now | fleet.quarantined)
 
 
 def _explained(lifecycle: tuple[Lifecycle, ...]) -> dict[str, Lifecycle]:
@@ -119,11 +186,7 @@ def _explained(lifecycle: tuple[Lifecycle, ...]) -> dict[str, Lifecycle]:
 
 
 def _improbable(
-    instances: Mapping[str, Instance],
-    rows: Mapping[str, Server],
-    complete: frozenset[str],
-    explained: Mapping[str, Lifecycle],
-    sight: Sight,
+    instances: Mapping[str, Instance], rows: Mapping[str, Server], told: Mapping[str, Lifecycle], sight: Sight
 ) -> bool:
     """Whether more of the fleet than is believable is missing at once with nothing to explain it."""
     alive = missing = 0
@@ -132,9 +195,30 @@ def _improbable(
             continue
         alive += 1
         let_go = instance.released or instance.noticed or instance.phase is Phase.FAILED
-        if instance.name not in rows and instance.project in complete and not let_go:
-            missing += instance.name not in explained
+        if instance.name not in rows and instance.project in sight.complete and not let_go:
+            known = instance.name in told or _borne_out(instance, sight) or _accepted(instance, sight)
+            missing += not known and not _too_young(instance, sight)
     return missing > FEW and missing * 100 > alive * sight.improbable_percent
+
+
+def _too_young(instance: Instance, sight: Sight) -> bool:
+    """Whether the listing may simply not show it yet: providers list a new server seconds after they made it."""
+    listed = sight.listing.as_of if sight.listing else 0
+    return instance.starting and listed - instance.requested_at < UNSEEN_MS
+
+
+def _borne_out(instance: Instance, sight: Sight) -> bool:
+    """Whether a second source says the same as the listing: its scheduler, which answers and no longer shows a node
+    that was there, or an advisory for its pool.
+    """
+    answers = instance.workload not in sight.silent_workloads
+    node_left = instance.joined_at > 0 and answers and instance.name not in sight.nodes
+    return node_left or instance.pool in sight.advised
+
+
+def _accepted(instance: Instance, sight: Sight) -> bool:
+    """Whether a person accepted a listing that already lacked it."""
+    return 0 < instance.missing_since <= sight.accepted_at
 
 
 def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sight, scribe: Scribe) -> None:
@@ -142,37 +226,15 @@ def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sigh
     for happened in sight.signals.lifecycle:
         instance = instances.get(happened.name)
         if instance is None:
+            census.unheard |= not sight.whole
             continue
-        if happened.kind is LifecycleKind.ACTIVE and not instance.started_at:
+        where = instance.pool or happened.pool
+        if happened.kind is LifecycleKind.ACTIVE and not instance.started_at and where:
             instances[instance.name] = replace(instance, started_at=happened.at)
-            _billed(
-                census,
-                instance,
-                happened.at,
-                EventType.INSTANCE_STARTED,
-                event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name),
-                scribe,
-            )
+            census.events.append(billing.started(instance, pool=where, at=happened.at, scribe=scribe))
         elif happened.kind in ENDS and instance.started_at and not instance.ended_at:
             instances[instance.name] = replace(instance, ended_at=happened.at)
-            _billed(census, instance, happened.at, EventType.INSTANCE_ENDED, instance.cause_event, scribe)
-
-
-def _billed(census: Census, instance: Instance, at: int, type_: EventType, caused_by: str, scribe: Scribe) -> None:
-    started = type_ is EventType.INSTANCE_STARTED
-    census.events.append(
-        scribe.event(
-            type_,
-            instance.name,
-            instance.cause,
-            at=at,
-            caused_by=caused_by,
-            workload=instance.workload,
-            pool=instance.pool,
-            instance=instance.name,
-            data={"units": instance.units, "paid": instance.paid.value} if started else {},
-        )
-    )
+            census.events.append(billing.ended(instance, at=happened.at, scribe=scribe))
 
 
 def _hear_notices(
@@ -180,123 +242,62 @@ def _hear_notices(
 ) -> None:
     for notice in sight.signals.notices:
         instance = instances.get(notice.name)
-        if instance is None or instance.phase in (Phase.GONE, Phase.FAILED):
-            continue
-        if notice.withdrawn:
-            if instance.noticed and instance.reclaim == notice.reclaim:
-                _withdraw(census, instances, debts, instance, notice, scribe)
-            continue
-        if instance.noticed and instance.ends_at <= notice.ends_at:
-            continue
-        subject = f"{notice.id}/{instance.name}"
-        census.notices.append(notice)
-        census.events.append(
-            scribe.event(
-                EventType.NOTICE_RECEIVED,
-                subject,
-                Cause.NOTICE,
-                at=notice.issued_at,
-                workload=instance.workload,
-                pool=instance.pool,
-                instance=instance.name,
-                data={"reclaim": notice.reclaim, "kind": notice.kind.value, "ends_at": notice.ends_at},
-            )
-        )
-        told = event_id(EventType.NOTICE_RECEIVED, scribe.region, subject)
-        if not instance.released:
-            debts.setdefault(instance.name, Debt(instance.workload, instance.name, Cause.NOTICE, told))
-        instances[instance.name] = replace(
-            instance,
-            phase=Phase.DRAINING,
-            noticed=True,
-            ends_at=min(notice.ends_at, instance.ends_at) if instance.ends_at else notice.ends_at,
-            reclaim=notice.reclaim,
-            cause=Cause.NOTICE,
-            cause_event=told,
-        )
+        if instance is None:
+            census.unheard |= not sight.whole
+        elif instance.phase is not Phase.GONE and instance.phase is not Phase.FAILED:
+            instances[instance.name], events, earlier = hear(notice, instance, debts, scribe)
+            census.events += events
+            if earlier:
+                census.notices.append(notice)
 
 
-def _withdraw(
-    census: Census,
-    instances: dict[str, Instance],
-    debts: dict[str, Debt],
-    instance: Instance,
-    notice: Notice,
-    scribe: Scribe,
-) -> None:
-    census.events.append(
-        scribe.event(
-            EventType.NOTICE_WITHDRAWN,
-            f"{notice.id}/{instance.name}",
-            Cause.NOTICE_WITHDRAWN,
-            caused_by=instance.cause_event,
-            workload=instance.workload,
-            pool=instance.pool,
-            instance=instance.name,
-            data={"reclaim": notice.reclaim},
-        )
+def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: Scribe) -> dict[str, Server]:
+    """The listing's rows that are ours; those the fleet lost come back into `instances`."""
+    rows = sort_rows(
+        sight.listing.servers if sight.listing else (),
+        instances,
+        estate=sight.estate,
+        region=sight.region,
+        projects=sight.projects,
+        workloads=sight.workloads,
     )
-    debts.pop(instance.name, None)
-    kept = instance.released
-    instances[instance.name] = replace(
-        instance,
-        phase=Phase.DRAINING if kept else Phase.JOINED if instance.joined_at else Phase.BOOTING,
-        noticed=False,
-        ends_at=instance.ends_at if kept else 0,
-        reclaim="",
-        cause=Cause.NOTICE_WITHDRAWN,
-    )
-
-
-def _our_rows(census: Census, instances: dict[str, Instance], quarantined: set[str], sight: Sight) -> dict[str, Server]:
-    """The listing's rows that carry our mark; unknown ones of ours come back into the fleet from their mark."""
-    rows: dict[str, Server] = {}
-    for server in sight.listing.servers if sight.listing else ():
-        mark = server.mark
-        if mark is None or not server.id:
-            continue
-        if mark.estate != sight.estate or mark.region != sight.region:
-            census.foreign += 1
-            continue
-        if mark.workload not in sight.workloads or mark.name in rows:
-            # ours by its mark, but nobody's work, or a twin: never deleted on our own, a person looks
-            quarantined.add(server.id)
-            continue
-        rows[mark.name] = server
-        if mark.name not in instances:
-            instances[mark.name] = Instance(
-                name=mark.name,
-                pool=server.pool,
-                project=server.project,
-                workload=mark.workload,
-                units=mark.units,
-                paid=Paid(mark.paid),
-                phase=Phase.BOOTING,
-                requested_at=server.created_at,
-                epoch=mark.epoch,
-                server=server.id,
+    instances.update((instance.name, instance) for instance in rows.restored)
+    census.foreign = rows.foreign
+    census.strays = rows.strays
+    for stray in rows.strays:
+        if stray.row.id not in census.fleet.quarantined:
+            census.events.append(
+                scribe.event(
+                    EventType.QUARANTINED,
+                    f"{stray.row.id}",
+                    Cause.NOT_OURS,
+                    pool=stray.row.pool,
+                    instance=stray.row.mark.name if stray.row.mark else "",
+                    data={"server": stray.row.id, "reason": stray.reason},
+                )
             )
-    return rows
+    return rows.known
 
 
 def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe: Scribe) -> Instance:
-    changes: dict[str, object] = {}
-    if instance.missing_since:
-        changes["missing_since"] = 0
-    if instance.server != row.id:
-        changes["server"] = row.id
-    if row.pool and row.pool != instance.pool:
-        changes["pool"] = row.pool
-    if instance.phase is Phase.REQUESTED:
-        changes["phase"] = Phase.BOOTING
-    if instance.starting:
-        overdue = sight.now - instance.requested_at > sight.join_timeout_s * 1000
-        if row.status is Status.ERROR:
-            cause = FAULT_CAUSES[row.fault or FaultKind.OTHER]
-            return _fail(census, replace(instance, **changes), cause, row.fault_text, scribe)  # type: ignore[arg-type]  # field names are checked by the tests
-        if overdue and not instance.joined_at and instance.name not in sight.nodes:
-            return _fail(census, replace(instance, **changes), Cause.NEVER_JOINED, "", scribe)  # type: ignore[arg-type]  # the same
-    return replace(instance, **changes) if changes else instance  # type: ignore[arg-type]  # the same
+    moved_away = not row.pool and row.status is Status.MOVED
+    pool = row.pool if row.pool or moved_away else instance.pool
+    phase = Phase.BOOTING if instance.phase is Phase.REQUESTED else instance.phase
+    facts = (instance.missing_since, instance.server, instance.pool, instance.phase)
+    if facts != (0, row.id, pool, phase):
+        instance = replace(instance, missing_since=0, server=row.id, pool=pool, phase=phase)
+    # as a node, or nobody can say
+    shown = instance.name in sight.nodes or instance.workload in sight.silent_workloads
+    if row.status is Status.ERROR and instance.starting:
+        return _fail(census, instance, FAULT_CAUSES[row.fault or FaultKind.OTHER], row.fault_text, scribe)
+    if row.status is Status.ERROR and instance.ready and not shown:
+        return replace(_lose(census, instance, sight.now, scribe), phase=Phase.FAILED)
+    overdue = sight.now - instance.requested_at > sight.join_timeout_s * 1000
+    # who adopted a server answers for its joining; we end only what we started
+    ours = number_in(instance.name, sight.region) > 0
+    if instance.starting and overdue and ours and not instance.joined_at and not shown:
+        return _fail(census, instance, Cause.NEVER_JOINED, "", scribe)
+    return instance
 
 
 def _fail(census: Census, instance: Instance, cause: Cause, text: str, scribe: Scribe) -> Instance:
@@ -324,19 +325,29 @@ def _missing(
     *,
     believable: bool,
 ) -> Instance:
-    now = sight.now
+    """A complete listing lacks it: gone when something explains that, too young to tell, or missing for now."""
+    listed = sight.listing.as_of if sight.listing else 0
     let_go = instance.released or instance.phase is Phase.FAILED
     if let_go or instance.noticed or happened is not None:
-        return _lose(census, instance, happened.at if happened else now, scribe)
-    since = instance.missing_since or now
-    if believable and now - since >= BELIEVED_AFTER_MS:
+        return _lose(census, instance, happened.at if happened else sight.now, scribe)
+    if _borne_out(instance, sight):
+        return _lose(census, instance, instance.missing_since or listed, scribe)
+    if _too_young(instance, sight):
+        return instance
+    if instance.starting and not instance.server:
+        return _fail(census, instance, Cause.CREATE_FAILED, "no answer came, and no server has its key", scribe)
+    since = instance.missing_since or listed
+    if _accepted(instance, sight) or (believable and listed - since >= BELIEVED_AFTER_MS):
         return _lose(census, instance, since, scribe)
     census.unexplained.append(instance.name)
     return replace(instance, missing_since=since)
 
 
 def _lose(census: Census, instance: Instance, at: int, scribe: Scribe) -> Instance:
-    """The instance gone; a loss is recorded unless we let it go ourselves."""
+    """The instance gone, and no longer billed; a loss is recorded unless we let it go ourselves."""
+    if instance.started_at and not instance.ended_at:
+        instance = replace(instance, ended_at=at)
+        census.events.append(billing.ended(instance, at=at, scribe=scribe))
     if instance.released or instance.phase is Phase.FAILED:
         return replace(instance, phase=Phase.GONE)
     if instance.noticed:

@@ -7,7 +7,7 @@ planner sees it as held). A silent scheduler keeps the workload's last claim, so
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contracts.model import Contract
 from reconciler.ports import SchedulerView
@@ -46,17 +46,16 @@ boot and a join. The wait is what node autoscalers use by default."""
 
 
 def claim_of(contract: Contract, wanted: int) -> Claim:
-    """The claim for `wanted` units: capped at the maximum, gangs whole, the floor first.
+    """The claim for `wanted` units: the floor first, gangs whole, never more than the maximum.
 
-    A floor stands even when less work is there: floors are kept at all times.
+    A floor stands even when less work is there: floors are kept at all times. A started gang is claimed whole where it
+    fits under the maximum, and left out where it does not.
     """
-    capped = min(wanted, contract.maximum)
     floor = contract.floor
-    beyond = max(0, capped - floor)
+    room = max(0, contract.maximum - floor) if contract.restart != "never" else 0
     gang = contract.gang_size
-    if contract.restart == "never":
-        beyond = 0
-    return Claim(contract.name, floor, -(-beyond // gang) * gang if gang > 1 else beyond)
+    beyond = min(-(-max(0, wanted - floor) // gang), room // gang) * gang
+    return Claim(contract.name, floor, beyond)
 
 
 def settle(before: Claim | None, fresh: Claim, now: int) -> Claim:
@@ -76,16 +75,22 @@ def claims(
     """Every contract's claim at `now`, by workload.
 
     A workload whose cluster answered and showed no work comes down to its floor; one whose cluster is silent keeps the
-    claim in `last`.
+    claim in `last`, as far as its contract still allows it. Demand that contradicts itself (its objects outlived what
+    they stood for) is no demand to wait for: the claim comes down at once.
     """
     result: dict[str, Claim] = {}
     for contract in contracts:
+        before = last.get(contract.name)
         if contract.cluster in view.silent_clusters:
-            before = last.get(contract.name)
-            kept = before or claim_of(contract, 0)
-            result[contract.name] = Claim(contract.name, kept.floor, kept.interruptible, held=True)
+            kept = claim_of(contract, before.total if before else 0)
+            result[contract.name] = replace(kept, held=True)
             continue
+        if before is not None:
+            ceiling = claim_of(contract, contract.maximum).interruptible
+            before = replace(before, interruptible=min(before.interruptible, ceiling))
         demand = view.demands.get(contract.name)
         wanted = demand.running + demand.starting + demand.pending if demand else 0
-        result[contract.name] = settle(last.get(contract.name), claim_of(contract, wanted), now)
+        fresh = claim_of(contract, wanted)
+        contradicted = demand is not None and bool(demand.contradiction)
+        result[contract.name] = fresh if contradicted else settle(before, fresh, now)
     return result

@@ -6,6 +6,7 @@ after; `ebbtide plan` calls `decide` alone and touches nothing.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,14 +16,17 @@ from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import ForwardCapacities, Listing, Quota, RateCard, Reclaim, Signals
 from reconciler import arbiter, census, claims, diff, guard
+from reconciler.adoption import adoption_steps
 from reconciler.appraisal import Appraisal, Appraiser
 from reconciler.desired import Facts, Partition, closed_pools, problem, wanted
 from reconciler.drafts import Scribe
-from reconciler.fleet import Fleet, Phase
+from reconciler.fleet import Fleet
 from reconciler.placement import place
-from reconciler.ports import SchedulerView
+from reconciler.ports import Demand, SchedulerView
 from reconciler.problem import Placement
+from reconciler.standing import ground_of, spreads_of
 from reconciler.steps import Refusal, Step
+from repo_layout.documents import DirectoryEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ class Seen:
     """What one round of observation brought; None where the other side did not answer.
 
     `verified` says that Git answered with the commit the estate was read from; `day` is the region's local date, on
-    which daily limits are counted.
+    which daily limits are counted; `accepted_at` the time up to which a person accepted what a listing lacks.
     """
 
     now: int
@@ -43,11 +47,15 @@ class Seen:
     stopped: str = ""
     verified: bool = True
     day: str = ""
+    accepted_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What lasts between two cycles. All of it can be rebuilt from the provider, the schedulers and the ledger."""
+    """What lasts between two cycles. All of it can be rebuilt from the provider, the schedulers and the ledger.
+
+    `complete_at` says when each project was last listed to its end.
+    """
 
     epoch: int = 1
     fleet: Fleet = field(default_factory=Fleet)
@@ -59,6 +67,7 @@ class Memory:
     reclaims: Mapping[str, Reclaim] = field(default_factory=dict)
     placement: Placement | None = None
     listed_at: int = 0
+    complete_at: Mapping[str, int] = field(default_factory=dict)
     cursor: str = ""
 
 
@@ -79,28 +88,14 @@ class Decision:
 def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, commit: str) -> Decision:
     """The next memory, the steps that may go out, the refusals, and the events of this cycle."""
     scribe = Scribe(part.region, seen.now, commit, memory.epoch)
-    region = part.estate.region(part.region)
+    seen = replace(seen, schedulers=_heard(part, seen))
     reclaims = _open_reclaims(memory.reclaims, seen)
-    counted = census.take(
-        memory.fleet,
-        census.Sight(
-            now=seen.now,
-            estate=part.estate.settings.estate,
-            region=part.region,
-            join_timeout_s=region.join_timeout,
-            signals=seen.signals,
-            listing=seen.listing,
-            nodes=seen.schedulers.nodes,
-            workloads=frozenset(part.contract_by_name),
-            improbable_percent=region.guard.improbable_share,
-        ),
-        scribe,
-    )
-    claimed, claim_events, events = _claims(part, memory, seen, scribe)
-    appraisal = appraiser.appraise(part, counted, seen, scribe)
-    ruling = _rule(part, memory, counted.fleet, claimed, appraisal=appraisal, seen=seen, scribe=scribe)
-    closed = closed_pools(part, seen.now, reclaims.values())
     paused = _paused(part)
+    claimed, claim_events, events = _claims(part, memory, seen, scribe)
+    counted = _count(part, memory, seen, claimed, scribe)
+    appraisal = appraiser.appraise(part, counted, seen, scribe)
+    eyes = _eyes(part, memory, seen, counted, claimed, paused, reclaims=reclaims)
+    ruling = _rule(part, memory, eyes, claimed, counted.fleet, appraisal=appraisal, seen=seen, scribe=scribe)
     asked = problem(
         part,
         Facts(
@@ -118,45 +113,15 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         ),
     )
     placement = place(asked, last=memory.placement)
-    found = diff.difference(
-        diff.Inputs(
-            wanted=wanted(part, placement, claimed),
-            fleet=counted.fleet,
-            claims=claimed,
-            claim_events=claim_events,
-            naming=diff.Naming(part.region, memory.epoch, counted.fleet.sequence),
-            now=seen.now,
-            drained={name: view.drained for name, view in seen.schedulers.nodes.items() if view.drained},
-            moves=placement.moves,
-        )
-    )
-    listed_at = seen.listing.as_of if seen.listing else memory.listed_at
+    found = _difference(part, memory, seen, counted, placement, _Told(claimed, claim_events, ruling))
     verdict = guard.judge(
         found.steps,
-        eyes=guard.Eyes(
-            now=seen.now,
-            listed_at=listed_at,
-            complete_projects=frozenset(p.name for p in seen.listing.parts if p.complete)
-            if seen.listing
-            else frozenset(),
-            owned_projects=frozenset(region.projects),
-            verified=seen.verified,
-            stopped=seen.stopped,
-            paused_workloads=paused.workloads,
-            paused_pools=paused.pools,
-            silent_workloads=frozenset(name for name, claim in claimed.items() if claim.held),
-            unexplained=len(counted.unexplained),
-            alive=len(counted.fleet.alive()),
-            accepted_loss=counted.fleet.accepted_loss,
-            closed_pools=closed,
-        ),
+        eyes=eyes,
         fleet=counted.fleet,
-        limits=region.guard,
+        limits=part.estate.region(part.region).guard,
         state=memory.guard,
-        ground=guard.Ground(
-            {p.name: p.domain for p in part.pools}, {p.name: part.groups.get(p.domain, ()) for p in part.pools}
-        ),
-        spreads=_spreads(part, counted.fleet, claimed),
+        ground=ground_of(part),
+        spreads=spreads_of(part, counted.fleet, claimed, appraisal.offers),
     )
     after = replace(
         memory,
@@ -168,8 +133,9 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         guard=verdict.state,
         reclaims=reclaims,
         placement=placement,
-        listed_at=listed_at,
-        cursor=seen.signals.cursor,
+        listed_at=eyes.listed_at,
+        complete_at=eyes.complete_at,
+        cursor=memory.cursor if counted.unheard else seen.signals.cursor,
     )
     return Decision(
         memory=after,
@@ -183,8 +149,104 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What claims and the arbiter said this cycle."""
+
+    claims: Mapping[str, claims.Claim]
+    claim_events: Mapping[str, str]
+    ruling: arbiter.Ruling
+
+
+def _difference(
+    part: Partition, memory: Memory, seen: Seen, counted: census.Census, placement: Placement, told: _Told
+) -> diff.Difference:
+    """What has to happen so that the fleet becomes what the placement says."""
+    projects = frozenset(part.estate.region(part.region).projects)
+    risks = told.ruling.risks
+    return diff.difference(
+        diff.Inputs(
+            wanted=wanted(part, placement, told.claims),
+            fleet=counted.fleet,
+            claims=told.claims,
+            claim_events=told.claim_events,
+            naming=diff.Naming(part.region, memory.epoch, counted.fleet.sequence),
+            now=seen.now,
+            drained={name: view.drained for name, view in seen.schedulers.nodes.items() if view.drained},
+            owned_projects=projects,
+            ranks={c.name: c.tier.rank for c in part.contracts},
+            shortfall_events={name: risk.since_event for name, risk in risks.items() if risk.since_event},
+            moves=placement.moves,
+            extra=adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),
+        )
+    )
+
+
+def _count(
+    part: Partition, memory: Memory, seen: Seen, claimed: Mapping[str, claims.Claim], scribe: Scribe
+) -> census.Census:
+    region = part.estate.region(part.region)
+    return census.take(
+        memory.fleet,
+        census.Sight(
+            now=seen.now,
+            estate=part.estate.settings.estate,
+            region=part.region,
+            join_timeout_s=region.join_timeout,
+            signals=seen.signals,
+            listing=seen.listing,
+            nodes=seen.schedulers.nodes,
+            workloads=frozenset(part.contract_by_name),
+            projects=frozenset(region.projects),
+            silent_workloads=frozenset(name for name, claim in claimed.items() if claim.held),
+            improbable_percent=region.guard.improbable_share,
+            accepted_at=seen.accepted_at,
+        ),
+        scribe,
+    )
+
+
+def _eyes(
+    part: Partition,
+    memory: Memory,
+    seen: Seen,
+    counted: census.Census,
+    claimed: Mapping[str, claims.Claim],
+    paused: Paused,
+    *,
+    reclaims: Mapping[str, Reclaim],
+) -> guard.Eyes:
+    """What the guard is told of this cycle."""
+    listing = seen.listing
+    complete = frozenset(p.name for p in listing.parts if p.complete) if listing else frozenset()
+    return guard.Eyes(
+        now=seen.now,
+        listed_at=listing.as_of if listing else memory.listed_at,
+        complete_projects=complete,
+        owned_projects=frozenset(part.estate.region(part.region).projects),
+        verified=seen.verified,
+        stopped=seen.stopped,
+        paused_workloads=paused.workloads,
+        paused_pools=paused.pools,
+        silent_workloads=frozenset(name for name, claim in claimed.items() if claim.held),
+        unexplained=len(counted.unexplained),
+        alive=len(counted.fleet.alive()),
+        closed_pools=closed_pools(part, seen.now, reclaims.values()),
+        complete_at={**memory.complete_at, **dict.fromkeys(complete, listing.as_of if listing else 0)},
+        quota=seen.quota,
+    )
+
+
+def _heard(part: Partition, seen: Seen) -> SchedulerView:
+    """What the schedulers say; a view that is too old to act on is silence."""
+    if seen.now - seen.schedulers.as_of <= part.estate.region(part.region).guard.listing_age * 1000:
+        return seen.schedulers
+    return SchedulerView(seen.schedulers.as_of, {}, {}, frozenset(c.cluster for c in part.contracts))
+
+
 def _open_reclaims(before: Mapping[str, Reclaim], seen: Seen) -> dict[str, Reclaim]:
-    known = {**before, **{reclaim.id: reclaim for reclaim in seen.signals.reclaims}}
+    """Reclaims that stand: what the provider says now, or, while it is silent, what it said last."""
+    known = {reclaim.id: reclaim for reclaim in seen.signals.reclaims} if seen.signals.as_of else before
     return {key: reclaim for key, reclaim in known.items() if reclaim.hold_until > seen.now}
 
 
@@ -205,23 +267,33 @@ def _claims(
             f"{name}/{scribe.now}",
             Cause.CLAIM_GREW if grew else Cause.CLAIM_SHRANK,
             workload=name,
-            data={"units": claim.total},
+            data=_said(claim, seen.schedulers.demands.get(name)),
         )
         events.append(event)
         told[name] = event.id
     return claimed, told, events
 
 
+def _said(claim: claims.Claim, demand: Demand | None) -> dict[str, str | int]:
+    """What is written down of a claim that changed."""
+    said: dict[str, str | int] = {"units": claim.total}
+    if demand is not None and demand.contradiction:
+        said["contradiction"] = demand.contradiction
+    return said
+
+
 def _rule(
     part: Partition,
     memory: Memory,
-    fleet: Fleet,
+    eyes: guard.Eyes,
     claimed: Mapping[str, claims.Claim],
+    fleet: Fleet,
     *,
     appraisal: Appraisal,
     seen: Seen,
     scribe: Scribe,
 ) -> arbiter.Ruling:
+    """The arbiter's ruling. Where the guard would let no purchase out, none is reserved for."""
     running: dict[str, int] = defaultdict(int)
     on_fallback: dict[str, int] = defaultdict(int)
     for instance in fleet.instances.values():
@@ -232,8 +304,10 @@ def _rule(
     limits = {
         entry.id: int(entry.spend_authority_per_day.amount * 1_000_000)
         for entry in part.estate.directory
-        if entry.spend_authority_per_day is not None
+        if entry.spend_authority_per_day is not None and not _expired(entry, seen.now)
     }
+    everybody = guard.sees_nothing(eyes, part.estate.region(part.region).guard) or not eyes.verified
+    frozen = frozenset(part.contract_by_name) if everybody else eyes.silent_workloads | eyes.paused_workloads
     return arbiter.rule(
         part.contracts,
         claims=claimed,
@@ -246,7 +320,15 @@ def _rule(
         limits_micro=limits,
         day=seen.day,
         scribe=scribe,
+        frozen=frozen,
     )
+
+
+def _expired(entry: DirectoryEntry, now: int) -> bool:
+    """Whether a person's authority has run out; it holds to the end of its last day, UTC."""
+    if entry.valid_until is None:
+        return False
+    return dt.datetime.fromtimestamp(now / 1000, tz=dt.UTC).date() > entry.valid_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,34 +350,6 @@ def _paused(part: Partition) -> Paused:
         elif pause.scope == "pool" and pause.name:
             pools.add(pause.name)
     return Paused(frozenset(workloads), frozenset(pools))
-
-
-def _spreads(part: Partition, fleet: Fleet, claimed: Mapping[str, claims.Claim]) -> dict[str, guard.Spread]:
-    """For the guard's second look: units that stand in each domain and group, counted from the fleet alone."""
-    domains: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    groups: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    unknown: dict[str, int] = defaultdict(int)
-    for instance in fleet.instances.values():
-        pool = part.pool_by_name.get(instance.pool)
-        if instance.phase is Phase.GONE or (pool is not None and pool.committed):
-            continue
-        if pool is None:
-            unknown[instance.workload] += instance.units
-            continue
-        domains[instance.workload][pool.domain] += instance.units
-        for group in part.groups.get(pool.domain, ()):
-            groups[instance.workload][group] += instance.units
-    return {
-        contract.name: guard.Spread(
-            desired=claimed[contract.name].desired,
-            gang=contract.gang_size,
-            shares=part.shares[contract.name],
-            domain_units=domains[contract.name],
-            group_units=groups[contract.name],
-            unknown_units=unknown[contract.name],
-        )
-        for contract in part.contracts
-    }
 
 
 def contract_of(part: Partition, step: Step) -> Contract:

@@ -39,6 +39,15 @@ STRICT_RANK = 2
 """Tiers up to this rank stand on covered instances only."""
 
 
+MOVE_MARGIN = 2
+"""How many times its cost a move must gain over the horizon: the best of many noisy estimates looks better than it is
+(Smith and Winkler, "The Optimizer's Curse", Management Science 52, 2006)."""
+
+EXCESS_PACE = 1
+"""Lots moved out of inherited excesses in one cycle: each interrupts somebody, and most excesses end with the next
+claim."""
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What is known this cycle, as numbers and names.
@@ -77,6 +86,7 @@ class Partition:
     contract_by_name: Mapping[str, Contract]
     resources: Mapping[str, Resources]
     strict: frozenset[str]
+    resuming: frozenset[str]
     milli_ncu: Mapping[str, int]
 
 
@@ -110,6 +120,7 @@ def partition(estate: Estate, region: str) -> Partition:
         contract_by_name={c.name: c for c in contracts},
         resources={p.name: resources_of(p) for p in pools},
         strict=frozenset(c.name for c in contracts if c.tier.rank <= STRICT_RANK),
+        resuming=frozenset(c.name for c in contracts if c.restart == "from-checkpoint"),
         milli_ncu={c.name: milli_ncu(estate, c) for c in contracts},
     )
 
@@ -152,6 +163,7 @@ def problem(part: Partition, facts: Facts) -> Problem:
         held=tuple(Held(workload, pool, *tally) for (workload, pool), tally in sorted(count.slots.items())),
         horizon_h=max(1, movement.horizon // 3600),
         max_moves=max(1, count.supply * movement.per_cycle_share // 100),
+        max_excess_moves=EXCESS_PACE,
         tie_break=facts.now // 86_400_000,
     )
 
@@ -166,6 +178,9 @@ class _Count:
 
 
 def _count(part: Partition, facts: Facts) -> _Count:
+    """The fleet by slot. A busy instance of work that starts from scratch is never movable: to move it is to kill it,
+    and its jobs end by themselves soon.
+    """
     youngest = facts.now - part.estate.settings.movement.minimum_lifetime * 1000
     count = _Count({}, {}, 0)
     for instance in facts.fleet.instances.values():
@@ -187,7 +202,8 @@ def _count(part: Partition, facts: Facts) -> _Count:
             tally[4] += 1
             continue
         count.supply += 1
-        tally[2] += 0 < instance.joined_at <= youngest
+        settled = 0 < instance.joined_at <= youngest
+        tally[2] += settled and (instance.busy_units == 0 or instance.workload in part.resuming)
         tally[3] += instance.busy_units == 0
     return count
 
@@ -264,7 +280,7 @@ def _need(part: Partition, facts: Facts, contract: Contract) -> Need:
         gang_within=contract.eligibility.gang.within if contract.eligibility.gang else None,
         shares=part.shares[contract.name],
         milli_ncu=part.milli_ncu[contract.name],
-        move_cost_micro=facts.move_cost_micro.get(contract.name, 0),
+        move_cost_micro=facts.move_cost_micro.get(contract.name, 0) * MOVE_MARGIN,
     )
 
 

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from ledger.causes import Cause
 from ledger.events import Paid
+from reconciler.census import REPLACING
 from reconciler.claims import Claim
-from reconciler.fleet import Debt, Fleet, Instance, Phase
+from reconciler.fleet import Debt, Fleet, Instance, Phase, name_of
 from reconciler.problem import Move
 from reconciler.steps import Step, StepKind
+
+LAST_RANK = 6
+"""Behind the five tiers: work without a contract."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +46,15 @@ class Naming:
 
     def name(self, offset: int) -> str:
         """The key of the `offset`th new instance of this cycle."""
-        return f"eb-{self.region}-{self.epoch}-{self.first + offset:06d}"
+        return name_of(self.region, self.epoch, self.first + offset)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Steps in the order in which they should go out: empty or dead first, replacements, growth, releases."""
+    """Steps in the order in which they should go out: empty or dead first, replacements, growth, releases.
+
+    `debts` are all that still stand, those that a step would pay among them: whoever carries a step out settles it.
+    """
 
     steps: tuple[Step, ...]
     debts: tuple[Debt, ...]
@@ -55,7 +62,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What the difference is taken of. `claim_events` name the event behind each workload's present claim."""
+    """What the difference is taken of.
+
+    `claim_events` name the event behind each workload's present claim, `shortfall_events` the one behind its fallback,
+    `ranks` each workload's tier (1 is strictest). Nothing is planned outside `owned_projects`. `extra` are adoptions,
+    disownings and quarantines.
+    """
 
     wanted: tuple[Wanted, ...]
     fleet: Fleet
@@ -64,19 +76,16 @@ class Inputs:
     naming: Naming
     now: int
     drained: Mapping[str, str]
+    owned_projects: frozenset[str]
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    shortfall_events: Mapping[str, str] = field(default_factory=dict)
     moves: tuple[Move, ...] = ()
     extra: tuple[Step, ...] = ()
 
 
 def difference(inputs: Inputs) -> Difference:
     """All steps from the observed fleet to the wanted one."""
-    by_slot: dict[tuple[str, str], list[Instance]] = defaultdict(list)
-    moved: list[Instance] = []
-    for instance in inputs.fleet.instances.values():
-        if instance.moving_to and instance.supply:
-            moved.append(instance)
-        elif instance.supply:
-            by_slot[instance.workload, instance.pool].append(instance)
+    by_slot, moved = _slots(inputs.fleet)
     owed: dict[str, list[Debt]] = defaultdict(list)
     for debt in inputs.fleet.debts:
         owed[debt.workload].append(debt)
@@ -95,11 +104,45 @@ def difference(inputs: Inputs) -> Difference:
                     adds.append(_acquire(inputs, want, owed[slot[0]], sources.get(slot, []), len(adds)))
         elif len(have) > count:
             staying = [i for i in have if i.name not in going]
-            surplus += sorted(staying, key=_dearest_last)[: len(have) - count - (len(have) - len(staying))]
-    adds.sort(key=lambda step: step.kind is not StepKind.REPLACE)
-    remaining = tuple(debt for debts in owed.values() for debt in debts)
-    steps = (*_cleanups(inputs), *inputs.extra, *adds, *_moved_away(inputs, moved), *_emptied(surplus))
-    return Difference(steps, _still_owed(remaining, inputs))
+            surplus += sorted(staying, key=_dearest_last)[: max(0, len(staying) - count)]
+    adds.sort(key=lambda step: _urgency(step, inputs.ranks))
+    steps = (
+        *_cleanups(inputs),
+        *inputs.extra,
+        *_asked_before(inputs),
+        *adds,
+        *_moved_away(inputs, moved),
+        *_emptied(inputs, surplus),
+    )
+    return Difference(
+        tuple(step for step in steps if step.project in inputs.owned_projects),
+        _still_owed(inputs.fleet.debts, inputs),
+    )
+
+
+def _slots(fleet: Fleet) -> tuple[dict[tuple[str, str], list[Instance]], list[Instance]]:
+    """Supply by workload and pool, and apart from it what is being taken over by another."""
+    by_slot: dict[tuple[str, str], list[Instance]] = defaultdict(list)
+    moved: list[Instance] = []
+    for instance in fleet.instances.values():
+        if instance.moving_to and instance.supply:
+            moved.append(instance)
+        elif instance.supply:
+            by_slot[instance.workload, instance.pool].append(instance)
+    return by_slot, moved
+
+
+def _urgency(step: Step, ranks: Mapping[str, int]) -> tuple[bool, bool, int]:
+    """Under a limit the first go out: replacements before growth, floors before the rest, strictest tier first."""
+    return step.kind is not StepKind.REPLACE, step.paid is not Paid.FLOOR, ranks.get(step.workload, LAST_RANK)
+
+
+def _asked_before(inputs: Inputs) -> Iterable[Step]:
+    """Creates whose answer never came: asked again under the same key, which finds the server if there is one."""
+    for instance in inputs.fleet.instances.values():
+        if instance.phase is Phase.REQUESTED and not instance.server:
+            kind = StepKind.REPLACE if instance.cause in REPLACING else StepKind.ACQUIRE
+            yield replace(_step(kind, instance, instance.cause), again=True, detail="no answer came the first time")
 
 
 def _sources(
@@ -124,13 +167,16 @@ def _moved_away(inputs: Inputs, moved: list[Instance]) -> Iterable[Step]:
             yield _step(StepKind.RELEASE, instance, Cause.REBALANCE)
 
 
-def _emptied(surplus: list[Instance]) -> Iterable[Step]:
-    """Releases because less is claimed: only what is empty or not there yet. A busy one waits until its units end or
+def _emptied(inputs: Inputs, surplus: list[Instance]) -> Iterable[Step]:
+    """Releases because less is needed: only what is empty or not there yet. A busy one waits until its units end or
     fill other nodes: nobody is interrupted to save idle time.
     """
     for instance in surplus:
-        if not instance.ready or instance.busy_units == 0:
-            yield _step(StepKind.RELEASE, instance, Cause.CLAIM_SHRANK)
+        if instance.starting and instance.cause is Cause.NOTICE:
+            yield _step(StepKind.RELEASE, instance, Cause.NOTICE_WITHDRAWN)
+        elif not instance.ready or instance.busy_units == 0:
+            told = inputs.claim_events.get(instance.workload, instance.cause_event)
+            yield replace(_step(StepKind.RELEASE, instance, Cause.CLAIM_SHRANK), cause_event=told)
 
 
 def _unfilled(wants: list[Wanted], have: list[Instance], missing: int) -> Iterable[tuple[Wanted, int]]:
@@ -145,16 +191,21 @@ def _unfilled(wants: list[Wanted], have: list[Instance], missing: int) -> Iterab
 
 def _cleanups(inputs: Inputs) -> Iterable[Step]:
     """Servers in ERROR, drained ones and ends of agreed returns: removed without further ado; gone ones leave their
-    scheduler.
+    scheduler. One that became a node after its release was decided is asked to drain before anything else.
     """
     for instance in inputs.fleet.instances.values():
         if instance.phase is Phase.FAILED and instance.server:
             yield _step(StepKind.DELETE, instance, instance.cause)
-        elif instance.phase is Phase.DRAINING:
+        elif instance.phase is Phase.DRAINING and instance.server:
             drained = inputs.drained.get(instance.name, "")
-            if drained in ("verified", "overrun") or (instance.released and inputs.now >= instance.ends_at):
+            over = instance.released and inputs.now >= instance.ends_at
+            if drained in ("verified", "overrun"):
                 yield _step(StepKind.DELETE, instance, Cause.DRAINED if drained == "verified" else instance.cause)
-        elif instance.phase is Phase.GONE and instance.joined_at:
+            elif instance.released and instance.joined_at and not instance.drain_asked and not instance.noticed:
+                yield _step(StepKind.RELEASE, instance, instance.cause)
+            elif over:
+                yield _step(StepKind.DELETE, instance, instance.cause)
+        elif instance.phase is Phase.GONE and instance.joined_at and not instance.deregistered:
             yield _step(StepKind.DEREGISTER, instance, instance.cause)
 
 
@@ -177,11 +228,15 @@ def _acquire(inputs: Inputs, want: Wanted, owed: list[Debt], sources: list[Insta
     source = debt = None
     if sources:
         source = sources.pop(0)
-    elif owed and want.paid is Paid.RECLAIMABLE:
-        debt = owed.pop(0)
+    else:
+        debt = next((d for d in owed if d.paid is want.paid), None)
+    if debt:
+        owed.remove(debt)
     kind = StepKind.REPLACE if debt else StepKind.ACQUIRE
     cause_event = inputs.claim_events.get(want.workload, "")
     cause = {Paid.FLOOR: Cause.FLOOR, Paid.FALLBACK: Cause.SHORTFALL}.get(want.paid, Cause.CLAIM_GREW)
+    if want.paid is Paid.FALLBACK:
+        cause_event = inputs.shortfall_events.get(want.workload, cause_event)
     if debt:
         cause, cause_event = debt.cause, debt.cause_event
     elif source:
@@ -197,6 +252,7 @@ def _acquire(inputs: Inputs, want: Wanted, owed: list[Debt], sources: list[Insta
         cause=cause,
         cause_event=cause_event,
         takes_over=source.name if source else "",
+        replaces=debt.instance if debt else "",
         detail=f"replaces {debt.instance}" if debt else f"takes over from {source.name}" if source else "",
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 
 from ledger.causes import Cause
@@ -38,7 +39,9 @@ class Instance:
     empty when the provider does not say where the server is. `ends_at` is when a notice or a release takes it,
     `started_at` and `ended_at` bound what the provider bills, `cause` and `cause_event` say why it is in its present
     phase. `missing_since` is set while a complete listing does not show it and nothing explains that. `moving_to` is
-    the instance that takes over its work: once that one is there, this one is released.
+    the instance that takes over its work: once that one is there, this one is released. `notices` are the ends that
+    stand, by reclaim; `release_told` says that its release stands in the ledger, `drain_asked` that its node heard of
+    it, and `deregistered` that it left its scheduler.
     """
 
     name: str
@@ -64,6 +67,10 @@ class Instance:
     cause_event: str = ""
     missing_since: int = 0
     moving_to: str = ""
+    notices: tuple[tuple[str, int], ...] = ()
+    release_told: bool = False
+    drain_asked: bool = False
+    deregistered: bool = False
 
     @property
     def supply(self) -> bool:
@@ -84,27 +91,44 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Debt:
-    """One instance that was lost or noticed and not replaced yet; the next acquisition of its workload pays it."""
+    """One instance that was lost or noticed and not replaced yet; the next acquisition of its workload that is paid the
+    same way pays it.
+    """
 
     workload: str
     instance: str
     cause: Cause
     cause_event: str
+    paid: Paid = Paid.RECLAIMABLE
 
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
     """Everything the control plane remembers about its instances between two cycles.
 
-    `sequence` numbers the next instance; `unexplained` are names whose disappearance nothing explains yet.
+    `sequence` numbers the next instance; `quarantined` are ids of servers that carry our mark and that a person has to
+    look at.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=lambda: MappingProxyType({}))
     debts: tuple[Debt, ...] = ()
     sequence: int = 1
     quarantined: frozenset[str] = frozenset()
-    accepted_loss: bool = False
 
     def alive(self) -> list[Instance]:
         """Instances that are not gone, by name."""
         return [i for i in self.instances.values() if i.phase is not Phase.GONE]
+
+
+def name_of(region: str, epoch: int, number: int) -> str:
+    """The key of the `number`th instance that this epoch asks for."""
+    return f"eb-{region}-{epoch}-{number:06d}"
+
+
+@lru_cache(maxsize=1 << 16)  # asked three times a cycle for every instance
+def number_in(name: str, region: str) -> int:
+    """The number in a name that we gave; 0 for a name that somebody else gave, as an adopted server has."""
+    head, _, number = name.rpartition("-")
+    lead, _, epoch = head.rpartition("-")
+    ours = lead == f"eb-{region}" and epoch.isdecimal() and number.isdecimal()
+    return int(number) if ours else 0

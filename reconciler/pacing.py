@@ -36,8 +36,9 @@ def take(bucket: Bucket, now: int) -> tuple[Bucket, bool]:
 
 
 def close(bucket: Bucket, until: int) -> Bucket:
-    """The bucket after the other side asked us to wait until `until`."""
-    return replace(bucket, closed_until=max(bucket.closed_until, until), tokens_milli=0)
+    """The bucket after the other side asked us to wait until `until`: empty, and filling from then on only."""
+    until = max(bucket.closed_until, until)
+    return replace(bucket, closed_until=until, tokens_milli=0, at=max(bucket.at, until))
 
 
 RAMP_CYCLES = 4

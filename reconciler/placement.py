@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Literal
 
-from reconciler.placement_greedy import drop_loose, grow, move_for_gain, planned_units, shrink_excess, trim
+from reconciler.placement_greedy import drop_loose, grow, move_for_gain, shrink_excess, trim
+from reconciler.placement_lack import obstacles
 from reconciler.placement_state import Line, Standing
 from reconciler.problem import (
     UNKNOWN_POOL,
@@ -93,10 +95,12 @@ def finish(standing: Standing, moves: list[Move], *, mode: str, bound_micro: int
     cost = 0
     pools = standing.problem.pools
     for line in standing.lines:
-        for k, lots in enumerate(line.have):
-            if lots:
-                counts.append(Count(line.need.workload, pools[line.pools[k]].name, lots * line.per_lot[k]))
-                cost += lots * line.quanta[k] * line.costs[k]
+        workload = line.need.workload
+        standing_columns = [k for k, lots in enumerate(line.have) if lots]
+        for k in standing_columns:
+            lots = line.have[k]
+            counts.append(Count(workload, pools[line.pools[k]].name, lots * line.per_lot[k]))
+            cost += lots * line.quanta[k] * line.costs[k]
         if line.unknown_instances:
             counts.append(Count(line.need.workload, UNKNOWN_POOL, line.unknown_instances))
         if not line.is_floor:
@@ -104,10 +108,10 @@ def finish(standing: Standing, moves: list[Move], *, mode: str, bound_micro: int
     for need in standing.problem.needs:
         floor, rest = standing.line_of(need.workload)
         if floor.short or rest.short:
-            lacks = standing.obstacles(rest if rest.short else floor)
+            lacks = obstacles(standing, rest if rest.short else floor)
             shortfalls.append(Shortfall(need.workload, floor.short, rest.short, lacks))
     return Placement(
-        counts=tuple(sorted(counts, key=lambda c: (c.workload, c.pool))),
+        counts=tuple(sorted(counts, key=attrgetter("workload", "pool"))),
         shortfalls=tuple(sorted(shortfalls, key=lambda s: s.workload)),
         excesses=tuple(sorted(excesses, key=lambda e: (e.workload, e.scope.value, e.name))),
         moves=tuple(sorted(moves, key=lambda m: (m.workload, m.source, m.target, m.cause.value))),
@@ -115,22 +119,18 @@ def finish(standing: Standing, moves: list[Move], *, mode: str, bound_micro: int
         cost_micro=cost,
         mode=mode,
         bound_micro=bound_micro,
-        problem=standing.problem,
+        problem=standing.asked,
     )
 
 
 def _excesses(standing: Standing, line: Line) -> list[BoundState]:
     found = []
     workload = line.need.workload
-    domains, groups, largest = planned_units(line)
-    for domain, units in domains.items():
-        bound = max(largest["domain", domain], line.pool_share)
-        if units > bound:
-            found.append(BoundState(workload, Scope.DOMAIN, standing.domain_names[domain], units, bound))
-    for group, units in groups.items():
-        bound = max(largest["group", group], line.group_share)
-        if units > bound:
-            found.append(BoundState(workload, Scope.GROUP, standing.group_names[group], units, bound))
-    if line.required > len(domains) and line.placed >= line.wanted > 0:
-        found.append(BoundState(workload, Scope.POOLS, "", len(domains), line.required))
+    kept = standing.kept(line)
+    for domain, bound in kept.over_domains.items():
+        found.append(BoundState(workload, Scope.DOMAIN, standing.domain_names[domain], kept.domains[domain], bound))
+    for group, bound in kept.over_groups.items():
+        found.append(BoundState(workload, Scope.GROUP, standing.group_names[group], kept.groups[group], bound))
+    if line.required > len(line.domain_lots) and line.placed >= line.wanted > 0:
+        found.append(BoundState(workload, Scope.POOLS, "", len(line.domain_lots), line.required))
     return found

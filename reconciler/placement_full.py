@@ -95,5 +95,5 @@ class _Preference:
         lots = self._lots[number]
         first = sorted(lots, key=lambda k: (-(lots[k] - int(lots[k] + 1e-6)), k))
         start, end = self._columns.start[number], self._columns.start[number + 1]
-        rest = np.argsort(self._relaxed.priced[start:end].round(3), kind="stable")
-        return [*first, *(int(k) for k in rest if int(k) not in lots)]
+        rest = np.argsort(self._relaxed.priced[start:end].round(3), kind="stable").tolist()
+        return [*first, *(k for k in rest if k not in lots)]

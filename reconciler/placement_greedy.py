@@ -9,13 +9,15 @@ then the workload that stands lowest for its weight: progressive filling, which 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
+from reconciler.placement_lack import waits_for_domains
+from reconciler.placement_repair import fill_again, repair
 from reconciler.placement_state import Line, Standing
 from reconciler.problem import Move, MoveCause
 
-type_step = tuple[Line, int, int]
+Step = tuple[Line, int, int]
 """Line, column, lots: one addition of this run."""
 
 _LEVEL_SCALE = 1_000_000
@@ -63,30 +65,6 @@ def _in_excess(line: Line, k: int) -> bool:
     return any(line.group_units.get(g, 0) > share for g in line.groups[k])
 
 
-def fill(standing: Standing, line: Line, columns: Iterable[int]) -> list[type_step]:
-    """Adds what the line is short of, column after column; returns the additions."""
-    steps = []
-    for k in columns:
-        short = line.wanted - line.placed
-        if short <= 0:
-            break
-        lots = standing.room(line, k, -(-short // line.quanta[k]))
-        if lots:
-            standing.add(line, k, lots)
-            steps.append((line, k, lots))
-    return steps
-
-
-def fill_again(standing: Standing, line: Line, columns: Sequence[int]) -> list[type_step]:
-    """`fill`, repeated while the count of domains opens columns that it had refused at first."""
-    steps = fill(standing, line, columns)
-    done = steps
-    while line.short and done and len(line.domain_lots) <= line.required:
-        done = fill(standing, line, columns)
-        steps += done
-    return steps
-
-
 def grow(
     standing: Standing, order: Callable[[Line], Sequence[int]] | None = None, *, only_floors: bool = False
 ) -> None:
@@ -99,6 +77,8 @@ def grow(
     wanting.sort(key=lambda line: (not line.is_floor, line.need.tier, line.addable, -line.short, line.need.workload))
     for _, lines in groupby(wanting, key=lambda line: (line.is_floor, line.need.tier)):
         _grow_tier(standing, list(lines), preferred)
+    if not only_floors:
+        repair(standing, preferred)
 
 
 def _grow_tier(standing: Standing, lines: list[Line], preferred: Callable[[Line], Sequence[int]]) -> None:
@@ -106,16 +86,32 @@ def _grow_tier(standing: Standing, lines: list[Line], preferred: Callable[[Line]
         for k in sorted(line.loose):
             if line.short:
                 standing.complete(line, k)
-    steps: list[type_step] = []
+    steps: list[Step] = []
     for line in lines:
         steps += fill_again(standing, line, preferred(line))
     if _contended(standing, lines, steps):
         for line, k, lots in reversed(steps):
             standing.undo(line, k, lots)
-        fill_max_min(standing, lines, preferred)
+        steps = fill_max_min(standing, lines, preferred)
+    spare = 0
+    for line, k, lots in reversed(steps):
+        spare += _give_up_spare(standing, line, k, lots)
+    if spare and any(line.short for line in lines):
+        for line in lines:
+            fill_again(standing, line, preferred(line))
 
 
-def _contended(standing: Standing, lines: list[Line], steps: list[type_step]) -> bool:
+def _give_up_spare(standing: Standing, line: Line, k: int, lots: int) -> int:
+    """Takes back what a later, larger lot made superfluous, unless a domain would fall out of the count."""
+    spare = min(lots, (line.placed - line.wanted) // line.quanta[k])
+    if not line.is_floor and len(line.domain_lots) <= line.required:
+        spare = min(spare, line.domain_lots[line.domains[k]] - 1)
+    if spare > 0:
+        standing.undo(line, k, spare)
+    return max(0, spare)
+
+
+def _contended(standing: Standing, lines: list[Line], steps: list[Step]) -> bool:
     """Whether a short line could have had what another line of its tier took in this run."""
     short = [line for line in lines if line.short]
     if not short:
@@ -134,8 +130,8 @@ def _contended(standing: Standing, lines: list[Line], steps: list[type_step]) ->
     return False
 
 
-def fill_max_min(standing: Standing, lines: list[Line], preferred: Callable[[Line], Sequence[int]]) -> None:
-    """Progressive filling: one lot at a time for the lowest team, and in it for the lowest workload."""
+def fill_max_min(standing: Standing, lines: list[Line], preferred: Callable[[Line], Sequence[int]]) -> list[Step]:
+    """Progressive filling: one lot at a time for the lowest team, in it for the lowest workload; returns the lots."""
     live = {id(line): list(preferred(line)) for line in lines}
     weights = [t.weight for t in standing.problem.teams]
     queues: dict[int, list[tuple[int, int, int, Line]]] = {}
@@ -147,29 +143,34 @@ def fill_max_min(standing: Standing, lines: list[Line], preferred: Callable[[Lin
         for t in queues
     ]
     heapq.heapify(teams)
+    steps: list[Step] = []
     while teams:
         _, salt, team = heapq.heappop(teams)
         queue = queues[team]
         _, rank, key, line = heapq.heappop(queue)
-        if _add_one(standing, line, live[key]) and line.short:
+        column = _add_one(standing, line, live[key])
+        if column is not None:
+            steps.append((line, column, 1))
+        if column is not None and line.short:
             heapq.heappush(queue, (_level(line), rank, key, line))
         if queue:
             heapq.heappush(teams, (standing.team_used[team] * _LEVEL_SCALE // weights[team], salt, team))
+    return steps
 
 
 def _level(line: Line) -> int:
     return line.placed * line.need.milli_ncu * _LEVEL_SCALE // line.need.weight
 
 
-def _add_one(standing: Standing, line: Line, columns: list[int]) -> bool:
-    """Adds one lot in the first column that takes it; forgets columns that can never take one again."""
+def _add_one(standing: Standing, line: Line, columns: list[int]) -> int | None:
+    """Adds one lot in the first column that takes it, and names it; forgets columns that can never take one again."""
     for k in list(columns):
         if standing.room(line, k, 1):
             standing.add(line, k, 1)
-            return True
-        if not standing.waits_for_domains(line, k):
+            return k
+        if not waits_for_domains(standing, line, k):
             columns.remove(k)
-    return False
+    return None
 
 
 def drop_loose(standing: Standing) -> None:
@@ -187,72 +188,60 @@ def shrink_excess(standing: Standing) -> list[Move]:
             break
         if line.is_floor or line.exempt:
             continue
-        if len(line.domain_lots) >= line.required and not _overfull(line):
-            continue
-        for source in [k for k, n in line.movable.items() if n and line.have[k]]:
+        for source in _excess_columns(standing, line):
             left = _move_out(standing, line, source, left, moves)
     return moves
 
 
+def _crowded(line: Line, k: int) -> bool:
+    """Whether the line uses too few domains and the column's holds more than one lot."""
+    return len(line.domain_lots) < line.required and line.domain_lots.get(line.domains[k], 0) > 1
+
+
 def _move_out(standing: Standing, line: Line, source: int, left: int, moves: list[Move]) -> int:
-    crowded = len(line.domain_lots) < line.required and line.domain_lots[line.domains[source]] > 1
-    while left > 0 and line.movable[source] and line.have[source] and (crowded or planned_excess(line, source)):
-        columns = [k for k in standing.order(line) if not crowded or line.domains[k] not in line.domain_lots]
-        target = next((k for k in columns if k != source and _swap(standing, line, source, k)), None)
+    while left > 0 and source in _excess_columns(standing, line):
+        crowded = _crowded(line, source)
+        columns = standing.order(line)
+        if crowded:
+            columns = [k for k in columns if line.domains[k] not in line.domain_lots]
+        target = _swap(standing, line, source, columns)
         if target is None:
             break
         moves.append(_move(standing, line, (source, target), 1, MoveCause.EXCESS))
         left -= 1
-        crowded = len(line.domain_lots) < line.required and line.domain_lots.get(line.domains[source], 0) > 1
     return left
 
 
-def _overfull(line: Line) -> bool:
-    """Whether any domain or group would hold more than its bound: one pass, where most lines end."""
-    domain_units, group_units, largest = planned_units(line)
-    return any(units > max(largest["domain", d], line.pool_share) for d, units in domain_units.items()) or any(
-        units > max(largest["group", g], line.group_share) for g, units in group_units.items()
-    )
+def _excess_columns(standing: Standing, line: Line) -> list[int]:
+    """Columns with lots to move whose domain, or a group of it, would still be over its bound with the plan done."""
+    movable = [k for k, lots in line.movable.items() if lots and line.have[k]]
+    if not movable:
+        return []
+    kept = standing.kept(line)
+    over = kept.over_groups
+    return [
+        k
+        for k in movable
+        if line.domains[k] in kept.over_domains
+        or (over and not over.keys().isdisjoint(line.groups[k]))
+        or _crowded(line, k)
+    ]
 
 
-def planned_excess(line: Line, column: int) -> bool:
-    """Whether the column's domain or a group of it would hold more than its bound once the plan is carried out."""
-    domain_units, group_units, largest = planned_units(line)
-    domain = line.domains[column]
-    if domain_units.get(domain, 0) > max(largest["domain", domain], line.pool_share):
-        return True
-    return any(group_units.get(g, 0) > max(largest["group", g], line.group_share) for g in line.groups[column])
-
-
-def planned_units(line: Line) -> tuple[dict[int, int], dict[int, int], dict[tuple[str, int], int]]:
-    """Units per domain and per group that the plan keeps (instances of unknown pool in each), and the largest lots."""
-    domain_units: dict[int, int] = {}
-    group_units: dict[int, int] = {}
-    largest: dict[tuple[str, int], int] = {}
-    for k, lots in enumerate(line.have):
-        if not lots:
-            continue
-        quantum = line.quanta[k]
-        domain = line.domains[k]
-        domain_units[domain] = domain_units.get(domain, line.unknown_units) + lots * quantum
-        largest["domain", domain] = max(largest.get(("domain", domain), 0), quantum)
-        for group in line.groups[k]:
-            group_units[group] = group_units.get(group, line.unknown_units) + lots * quantum
-            largest["group", group] = max(largest.get(("group", group), 0), quantum)
-    return domain_units, group_units, largest
-
-
-def _swap(standing: Standing, line: Line, source: int, target: int) -> bool:
-    """Moves one lot, if the target has room, without touching a bound, for what is still wanted of it."""
+def _swap(standing: Standing, line: Line, source: int, targets: Iterable[int]) -> int | None:
+    """Moves one lot to the first target that has room, without touching a bound, for what is still wanted of it."""
     keep = min(line.placed, line.wanted)
     standing.release(line, source, 1)
-    lots = -(-(keep - line.placed) // line.quanta[target])
-    if lots > 0 and standing.room(line, target, lots) >= lots:
-        standing.add(line, target, lots)
-        line.movable[source] -= 1
-        return True
+    missing = keep - line.placed
+    if missing > 0:
+        for target in targets:
+            lots = -(-missing // line.quanta[target])
+            if target != source and standing.room(line, target, lots) >= lots:
+                standing.add(line, target, lots)
+                line.movable[source] -= 1
+                return target
     standing.restore(line, source, 1)
-    return False
+    return None
 
 
 def _move(standing: Standing, line: Line, ends: tuple[int, int], lots: int, cause: MoveCause) -> Move:
@@ -276,32 +265,43 @@ def _gain(standing: Standing, line: Line, source: int, target: int) -> int:
     return saved * standing.problem.horizon_h - units * line.need.move_cost_micro
 
 
+def _gains(standing: Standing, line: Line, targets: Callable[[Line], Sequence[int]]) -> Iterator[tuple[int, int, int]]:
+    """The best paying move out of each column with lots to move: gain, source, target."""
+    horizon_h = standing.problem.horizon_h
+    least = line.costs[standing.order(line)[0]] * horizon_h + line.need.move_cost_micro
+    # Nothing moves while offers are collected, so each target is asked once.
+    room: dict[int, int] = {}
+    for source, movable in line.movable.items():
+        if not (movable and line.have[source]) or source >= line.addable or line.costs[source] * horizon_h <= least:
+            continue
+        for target in targets(line):
+            gain = _gain(standing, line, source, target)
+            if gain <= 0:
+                break
+            if target not in room:
+                room[target] = standing.room(line, target, 1)
+            if target != source and room[target]:
+                yield gain, source, target
+                break
+
+
 def move_for_gain(standing: Standing, columns: Callable[[Line], Sequence[int]] | None = None) -> list[Move]:
     """The moves that pay, best first, at most `max_moves` lots; `columns` restricts the targets of a line."""
     targets = columns or standing.order
     offers: list[tuple[int, int, int, int, Line]] = []
     for number, line in enumerate(standing.lines):
-        if line.is_floor or not line.addable or not line.movable:
-            continue
-        cheapest = standing.order(line)[0]
-        for source, movable in line.movable.items():
-            if not (movable and line.have[source]) or source >= line.addable:
-                continue
-            if _gain(standing, line, source, cheapest) <= 0 and line.smallest == line.largest:
-                continue
-            for target in targets(line):
-                gain = _gain(standing, line, source, target)
-                if gain <= 0:
-                    break
-                if target != source and standing.room(line, target, 1):
-                    offers.append((-gain, number, source, target, line))
-                    break
+        if not line.is_floor and line.addable and line.movable:
+            offers += [
+                (-gain, number, source, target, line) for gain, source, target in _gains(standing, line, targets)
+            ]
     offers.sort(key=lambda offer: offer[:4])
     left = standing.problem.max_moves
     moves: list[Move] = []
     for _, _, source, target, line in offers:
         lots = 0
-        while lots < left and line.movable[source] and line.have[source] and _swap(standing, line, source, target):
+        while lots < left and line.movable[source] and line.have[source]:
+            if _swap(standing, line, source, (target,)) is None:
+                break
             lots += 1
         if lots:
             moves.append(_move(standing, line, (source, target), lots, MoveCause.GAIN))

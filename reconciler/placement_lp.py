@@ -19,6 +19,7 @@ import highspy
 import numpy as np
 
 from reconciler.placement_rows import Rows, fixed_rows
+from reconciler.placement_solver import solver
 from reconciler.placement_state import Standing
 from reconciler.placement_table import Floats, Ints, Table
 
@@ -80,11 +81,10 @@ class _Master:
     def __init__(self, standing: Standing, columns: Table, started: Ints, most_short: Floats) -> None:
         self.table = columns
         self.rows: Rows = fixed_rows(standing, columns)
-        self.solver = highspy.Highs()
-        for name, value in (("output_flag", False), ("threads", 1), ("random_seed", 1), ("solver", "simplex")):
-            self.solver.setOptionValue(name, value)
+        self.solver = solver(threads=1, random_seed=1, solver="simplex")
         self.short_cost = _short_costs(columns)
         self.most_short = most_short
+        self.units = columns.most * columns.quantum
         self.inside = np.zeros(columns.size, dtype=bool)
         self.order = np.zeros(0, dtype=np.int64)
         self._open()
@@ -149,10 +149,8 @@ class _Master:
         table = self.table
         if table.size <= _ALL_COLUMNS:
             return np.arange(table.size)
-        rank = np.lexsort((table.cost / table.quantum, table.line))
-        place = np.empty(table.size, dtype=np.int64)
-        place[rank] = np.arange(table.size) - table.start[table.line[rank]]
-        chosen = place < CHEAPEST
+        chosen = np.zeros(table.size, dtype=bool)
+        chosen[_least(table, table.cost / table.quantum, CHEAPEST)] = True
         chosen[started] = True
         return np.flatnonzero(chosen)
 
@@ -165,7 +163,14 @@ class _Master:
         starts, index, value = self.rows.entries(fresh)
         table = self.table
         self.solver.addCols(
-            fresh.size, table.cost[fresh], np.zeros(fresh.size), table.most[fresh], index.size, starts, index, value
+            fresh.size,
+            table.cost[fresh],
+            np.zeros(fresh.size),
+            table.most[fresh],
+            index.size,
+            starts.astype(np.int32),
+            index.astype(np.int32),
+            value,
         )
 
     def _bound_rows(self, broken: list[tuple[int, frozenset[int], float]]) -> None:
@@ -179,13 +184,10 @@ class _Master:
     def _attractive(self, reduced: Floats) -> Ints:
         """The most negative columns of each line, at most `MOST_NEW`."""
         table = self.table
-        found = np.flatnonzero((reduced < -_TOLERANCE * np.maximum(1.0, table.cost)) & ~self.inside)
-        if not found.size:
-            return found
-        found = found[np.lexsort((reduced[found] / table.quantum[found], table.line[found]))]
-        lines = table.line[found]
-        first = np.searchsorted(lines, lines, side="left")
-        return found[np.arange(found.size) - first < MOST_NEW]
+        per_unit = reduced / table.quantum
+        per_unit[self.inside] = 0.0
+        found = _least(table, per_unit, MOST_NEW)
+        return found[per_unit[found] * table.quantum[found] < -_TOLERANCE * np.maximum(1.0, table.cost[found])]
 
     def _bound(self, duals: Floats, reduced: Floats) -> float:
         """The Lagrangian bound of these duals: each line fills its best columns, up to what its lots may reach."""
@@ -193,21 +195,44 @@ class _Master:
         fixed = self.rows.fixed_value(duals)
         slack = np.minimum(0.0, self.short_cost - duals[: len(table.lines)])
         fixed += float(np.dot(slack, self.most_short))
-        found = np.flatnonzero(reduced < 0)
-        if not found.size:
-            return fixed
-        per_unit = reduced[found] / table.quantum[found]
-        found = found[np.lexsort((per_unit, table.line[found]))]
-        units = table.most[found] * table.quantum[found]
-        total = np.cumsum(units)
-        lines = table.line[found]
-        before = (total - units)[np.searchsorted(lines, lines, side="left")]
-        room = np.clip(table.reach[lines] - (total - units - before), 0.0, units)
-        return fixed + float(np.dot(reduced[found] / table.quantum[found], room))
+        per_unit = np.minimum(0.0, reduced / table.quantum)
+        for block in table.blocks:
+            fixed += _best_fill(block.of(per_unit), block.of(self.units), table.reach[block.lines])
+        return fixed
 
     def _priced(self, reduced: Floats, duals: Floats) -> Floats:
         table = self.table
         return reduced / table.quantum + duals[: len(table.lines)][table.line]
+
+
+def _least(table: Table, values: Floats, most: int) -> Ints:
+    """The columns of each line with its `most` least values, in the order of the table."""
+    found = []
+    for block in table.blocks:
+        lines, width = block.shape
+        if width <= most:
+            found.append(np.arange(block.columns.start, block.columns.stop))
+            continue
+        least = np.argpartition(block.of(values), most - 1, axis=1)[:, :most]
+        least.sort(axis=1)
+        found.append((least + block.columns.start + width * np.arange(lines)[:, None]).ravel())
+    return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+
+
+def _best_fill(per_unit: Floats, units: Floats, reach: Floats) -> float:
+    """The least value of each line's units over its columns, at most `units` in each and `reach` in all; the sum."""
+    # So many of a line's best columns hold all that it may reach, whichever they are.
+    least = units.min(axis=1)
+    enough = int(np.ceil((reach / np.maximum(1.0, least)).max())) if least.min() > 0 else per_unit.shape[1]
+    if enough < per_unit.shape[1]:
+        best = np.argpartition(per_unit, enough - 1, axis=1)[:, :enough]
+        per_unit = np.take_along_axis(per_unit, best, axis=1)
+        units = np.take_along_axis(units, best, axis=1)
+    order = np.argsort(per_unit, axis=1, kind="stable")
+    per_unit = np.take_along_axis(per_unit, order, axis=1)
+    units = np.take_along_axis(units, order, axis=1)
+    before = np.cumsum(units, axis=1) - units
+    return float((per_unit * np.clip(reach[:, None] - before, 0.0, units)).sum())
 
 
 def _short_costs(columns: Table) -> Floats:

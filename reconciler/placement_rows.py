@@ -8,13 +8,16 @@ they are found broken.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import highspy
 import numpy as np
-from numpy.typing import NDArray
 
 from reconciler.placement_state import Standing
 from reconciler.placement_table import Floats, Ints, Table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _TOLERANCE = 1e-6
 
@@ -85,8 +88,8 @@ class Rows:
         keep = (row >= 0) & (value != 0)
         number, row, value = number[keep], row[keep], value[keep]
         order = np.lexsort((row, number))
-        starts = np.searchsorted(number[order], np.arange(fresh.size)).astype(np.int32)
-        return starts, row[order].astype(np.int32), value[order]
+        starts = np.searchsorted(number[order], np.arange(fresh.size))
+        return starts, row[order], value[order]
 
     def _cut_entries(self, fresh: Ints) -> tuple[Ints, Ints, Floats]:
         number: list[int] = []

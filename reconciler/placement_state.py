@@ -7,13 +7,14 @@ bounds until it is really gone, because it is drained after its replacement is a
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 import numpy as np
 
-from correlation_groups.spread import keeps_pools, limit, pools_required
-from reconciler.problem import Held, Lack, Need, Problem, Resources, lot_of
+from correlation_groups.spread import limit, pools_required
+from reconciler.placement_region import Region, Shape, region_of, sizes
+from reconciler.problem import Held, Need, Problem, lot_of
 
 _UNBOUNDED = 1 << 60
 
@@ -22,26 +23,25 @@ _SORT_WITH_NUMPY = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """The columns that all workloads of one eligibility class share; `offers` are their numbers in the offers."""
+class Kept:
+    """What the plan keeps of one line, leaving and released units left out, those of unknown pool in every scope.
 
-    offers: list[int]
-    pools: list[int]
-    quanta: list[int]
-    per_lot: list[int]
-    sizes: list[tuple[int, ...]]
-    domains: list[int]
-    groups: list[tuple[int, ...]]
-    ties: list[int]
-    largest: int
-    smallest: int
+    `over_domains` and `over_groups` are the bounds that are exceeded; `domains` and `groups` tell the units of those
+    scopes (and of others: all where anything is near its bound, none where nothing is).
+    """
+
+    domains: dict[int, int]
+    over_domains: dict[int, int]
+    groups: dict[int, int]
+    over_groups: dict[int, int]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Line:
     """One workload's interruptible units, or its floor; columns are its eligible pools, counted in lots.
 
-    `have` is the planned count; `alive` (per domain, per group, in units) also holds what is leaving or released.
+    `have` is the planned count, `fresh` the part of it that this run added; `domain_units` and `group_units` count what
+    is alive, leaving and released units included.
     Columns from `addable` on are pools that hold instances but are no longer eligible: they stay, nothing is added.
     """
 
@@ -63,6 +63,8 @@ class Line:
     loose: dict[int, int] = field(default_factory=dict)
     movable: dict[int, int] = field(default_factory=dict)
     idle: dict[int, int] = field(default_factory=dict)
+    fresh: dict[int, int] = field(default_factory=dict)
+    kept: Kept | None = None
     placed: int = 0
     unknown_instances: int = 0
     unknown_units: int = 0
@@ -90,22 +92,30 @@ class Standing:
     """All lines over the shared capacity of one problem."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.domain_names = [d.name for d in problem.domains]
-        domain_index = {name: i for i, name in enumerate(self.domain_names)}
-        self.free = [list(_sizes(d.capacity)) for d in problem.domains]
-        self.pool_index = {p.name: i for i, p in enumerate(problem.pools)}
-        group_index: dict[str, int] = {}
-        self.pool_groups = [tuple(group_index.setdefault(g, len(group_index)) for g in p.groups) for p in problem.pools]
-        self.group_names = list(group_index)
-        self.pool_domain = [domain_index[p.domain] for p in problem.pools]
-        self.pool_size = [_sizes(p.instance) for p in problem.pools]
+        self.asked = problem
+        # One order whatever order the inputs came in, so that every later tie falls alike.
+        self.problem = problem = replace(
+            problem,
+            domains=tuple(sorted(problem.domains, key=attrgetter("name"))),
+            pools=tuple(sorted(problem.pools, key=attrgetter("name"))),
+            teams=tuple(sorted(problem.teams, key=attrgetter("name"))),
+            needs=tuple(sorted(problem.needs, key=attrgetter("workload"))),
+            held=tuple(sorted(problem.held, key=attrgetter("workload", "pool", "units"))),
+        )
+        region = region_of(tuple(d.name for d in problem.domains), problem.pools, problem.tie_break)
+        self.region: Region = region
+        self.domain_names = region.domain_names
+        self.group_names = region.group_names
+        self.pool_groups = region.pool_groups
+        self.pool_domain = region.pool_domain
+        self.pool_size = region.pool_size
+        self.free = [list(sizes(d.capacity)) for d in problem.domains]
         self.headroom = [p.headroom for p in problem.pools]
+        # Instances that are known not to fit into a pool, so that a full one is asked once.
+        self._refused = [_UNBOUNDED] * len(problem.pools)
         self.team_index = {t.name: i for i, t in enumerate(problem.teams)}
         self.team_left = [_UNBOUNDED if t.limit_milli_ncu is None else t.limit_milli_ncu for t in problem.teams]
         self.team_used = [0] * len(problem.teams)
-        self._pool_salts = [_mix(problem.tie_break, p.name) for p in problem.pools]
-        self._shapes: dict[tuple[int, int, int, bool], Shape] = {}
         self.lines: list[Line] = []
         self._by_workload: dict[str, tuple[Line, Line]] = {}
         for need in problem.needs:
@@ -126,12 +136,8 @@ class Standing:
         self.lines += (floor, rest)
 
     def _line(self, need: Need, *, is_floor: bool) -> Line:
-        offers = need.offers
-        key = (id(offers.pools), id(offers.units), need.gang, is_floor)
-        shape = self._shapes.get(key)
-        if shape is None:
-            shape = self._shapes[key] = self._shape(need, is_floor=is_floor)
-        costs = offers.cost_micro
+        shape = self.region.shape(need.offers, need.gang, is_floor=is_floor)
+        costs = need.offers.cost_micro
         return Line(
             need=need,
             team=self.team_index[need.team],
@@ -141,7 +147,7 @@ class Standing:
             pools=shape.pools,
             quanta=shape.quanta,
             per_lot=shape.per_lot,
-            costs=[costs[k] for k in shape.offers],
+            costs=list(costs) if shape.all_offered else [costs[k] for k in shape.offers],
             sizes=shape.sizes,
             domains=shape.domains,
             groups=shape.groups,
@@ -149,66 +155,47 @@ class Standing:
             have=[0] * len(shape.offers),
         )
 
-    def _shape(self, need: Need, *, is_floor: bool) -> Shape:
-        """The columns of one eligibility class: computed once for all workloads that share the class's tuples."""
-        table = self.problem.pools
-        chosen: list[int] = []
-        pools: list[int] = []
-        for k, name in enumerate(need.offers.pools):
-            pool = self.pool_index.get(name)
-            if pool is not None and table[pool].committed == is_floor:
-                chosen.append(k)
-                pools.append(pool)
-        lots = [lot_of(need, need.offers.units[k]) for k in chosen]
-        return Shape(
-            offers=chosen,
-            pools=pools,
-            quanta=[one.units for one in lots],
-            per_lot=[one.instances for one in lots],
-            sizes=[tuple(r * one.instances for r in self.pool_size[p]) for p, one in zip(pools, lots, strict=True)],
-            domains=[self.pool_domain[p] for p in pools],
-            groups=[self.pool_groups[p] for p in pools],
-            ties=[self._pool_salts[p] for p in pools],
-            largest=max((one.units for one in lots), default=1),
-            smallest=min((one.units for one in lots), default=1),
-        )
-
     def _load(self, held: Held) -> None:
-        floor, rest = self._by_workload[held.workload]
-        pool = self.pool_index.get(held.pool)
+        pair = self._by_workload[held.workload]
+        pool = self.region.pool_index.get(held.pool)
         if pool is None:
+            line = pair[1]
             alive = held.instances * held.units
-            rest.unknown_instances += held.instances
-            rest.unknown_units += alive
-            rest.placed += (held.instances - held.leaving) * held.units
-            self._charge(rest, alive)
+            line.unknown_instances += held.instances
+            line.unknown_units += alive
+            line.placed += (held.instances - held.leaving) * held.units
+            self._charge(line, alive)
             return
-        line = floor if self.problem.pools[pool].committed else rest
+        line = pair[0] if self.region.committed[pool] else pair[1]
         column = self._column(line, pool, held)
-        staying = held.instances - held.leaving
-        lots, loose = divmod(staying, line.per_lot[column])
+        per_lot = line.per_lot[column]
+        lots, loose = divmod(held.instances - held.leaving, per_lot)
         quantum = line.quanta[column]
-        line.have[column] += lots
+        domain = line.domains[column]
         if loose:
             line.loose[column] = line.loose.get(column, 0) + loose
-        movable = min(lots, held.movable // line.per_lot[column])
-        line.movable[column] = line.movable.get(column, 0) + movable
-        line.idle[column] = line.idle.get(column, 0) + min(lots, held.idle // line.per_lot[column])
-        line.placed += lots * quantum
-        free = self.free[line.domains[column]]
+        if lots:
+            line.have[column] += lots
+            line.placed += lots * quantum
+            line.domain_lots[domain] = line.domain_lots.get(domain, 0) + lots
+            if held.movable:
+                line.movable[column] = line.movable.get(column, 0) + min(lots, held.movable // per_lot)
+            if held.idle:
+                line.idle[column] = line.idle.get(column, 0) + min(lots, held.idle // per_lot)
+        free = self.free[domain]
         for i, size in enumerate(self.pool_size[pool]):
             free[i] -= size * held.instances
-        units = lots * quantum + (loose * quantum) // line.per_lot[column] + held.leaving * held.units
+        units = lots * quantum + (loose * quantum) // per_lot + held.leaving * held.units
         self._occupy(line, column, units)
-        if lots:
-            domain = line.domains[column]
-            line.domain_lots[domain] = line.domain_lots.get(domain, 0) + lots
         self._charge(line, units)
 
     def _column(self, line: Line, pool: int, held: Held) -> int:
         """The column of `pool`, appended as one that only stands where the pool is not among the offers."""
-        if pool in line.pools:
-            return line.pools.index(pool)
+        known = line.shape.column.get(pool)
+        if known is None and len(line.pools) > line.addable and pool in line.pools[line.addable :]:
+            known = line.pools.index(pool, line.addable)
+        if known is not None:
+            return known
         one = lot_of(line.need, held.units)
         # The lists are shared with other workloads of the class, so they are replaced, never changed.
         line.pools = [*line.pools, pool]
@@ -248,42 +235,56 @@ class Standing:
 
     def room(self, line: Line, k: int, most: int) -> int:
         """How many lots, at most `most`, may be added in column `k` now; 0 where any bound or capacity refuses."""
-        quantum = line.quanta[k]
-        domain = line.domains[k]
-        room = min(most, self.headroom[line.pools[k]] // line.per_lot[k])
+        pool = line.pools[k]
+        if self._refused[pool] <= line.per_lot[k]:
+            return 0
+        room = most if line.is_floor else min(most, self._room_in_bounds(line, k))
         if room <= 0:
             return 0
-        for free, size in zip(self.free[domain], line.sizes[k], strict=True):
-            if size and free < size * room:
+        room = min(room, self.headroom[pool] // line.per_lot[k])
+        for free, size in zip(self.free[line.domains[k]], line.sizes[k], strict=True):
+            if free < size * room and size:
                 room = free // size
         if room <= 0:
+            self._refused[pool] = line.per_lot[k]
             return 0
-        room = min(room, self.team_left[line.team] // (quantum * line.need.milli_ncu)) if line.need.milli_ncu else room
-        if line.is_floor or room <= 0:
-            return max(0, room)
-        return max(0, min(room, self._room_in_bounds(line, k)))
+        ncu = line.quanta[k] * line.need.milli_ncu
+        if ncu * room > self.team_left[line.team] and ncu:
+            room = self.team_left[line.team] // ncu
+        return max(0, room)
+
+    def allowed(self, line: Line, k: int) -> bool:
+        """Whether the line's bounds and its team's limit take one more lot in column `k`, whatever is free there."""
+        if self.team_left[line.team] < line.quanta[k] * line.need.milli_ncu:
+            return False
+        return line.is_floor or self._room_in_bounds(line, k) > 0
 
     @staticmethod
     def _room_in_bounds(line: Line, k: int) -> int:
         quantum = line.quanta[k]
         domain = line.domains[k]
         share = max(quantum, line.pool_share)
-        room = (share - line.domain_units.get(domain, 0) - line.unknown_units) // quantum
-        share = max(quantum, line.group_share) - line.unknown_units
+        left = share - line.domain_units.get(domain, 0)
+        share = max(quantum, line.group_share)
+        units = line.group_units
         for group in line.groups[k]:
-            left = (share - line.group_units.get(group, 0)) // quantum
-            room = min(room, left)
-        fresh = domain not in line.domain_lots
-        domains = len(line.domain_lots) + fresh
-        if domains < line.required:
+            here = share - units.get(group, 0)
+            if here < left:  # noqa: PLR1730 - the planner's hottest line, and twice as fast as a call of min
+                left = here
+        room = (left - line.unknown_units) // quantum
+        domains = len(line.domain_lots)
+        if room > 0 and domains < line.required:
+            fresh = domain not in line.domain_lots
             # One lot in a domain that is not used yet never takes the workload further from its count of domains.
-            kept = line.wanted - (line.required - domains) * line.largest
-            room = min(room, max(int(fresh), (kept - line.placed) // quantum))
+            kept = line.wanted - (line.required - domains - fresh) * line.largest
+            if domains + fresh < line.required:
+                room = min(room, max(int(fresh), (kept - line.placed) // quantum))
         return room
 
     def add(self, line: Line, k: int, lots: int) -> None:
         """Adds lots that `room` allowed."""
         units = lots * line.quanta[k]
+        line.kept = None
         line.have[k] += lots
         line.placed += units
         domain = line.domains[k]
@@ -294,14 +295,21 @@ class Standing:
             free[i] -= size * lots
         self._occupy(line, k, units)
         self._charge(line, units)
+        fresh = line.fresh.get(k, 0) + lots
+        if fresh:
+            line.fresh[k] = fresh
+        else:
+            line.fresh.pop(k, None)
 
     def undo(self, line: Line, k: int, lots: int) -> None:
         """Takes back lots that this run added, as if they had never been."""
         self.add(line, k, -lots)
         self._drop_empty(line, k)
+        self._ask_again(line.domains[k])
 
     def release(self, line: Line, k: int, lots: int) -> None:
         """Plans the end of standing lots; they stay alive, so neither capacity nor bounds come free in this plan."""
+        line.kept = None
         line.have[k] -= lots
         line.placed -= lots * line.quanta[k]
         line.domain_lots[line.domains[k]] -= lots
@@ -309,6 +317,7 @@ class Standing:
 
     def restore(self, line: Line, k: int, lots: int) -> None:
         """Takes back a release of this run."""
+        line.kept = None
         line.have[k] += lots
         line.placed += lots * line.quanta[k]
         domain = line.domains[k]
@@ -321,12 +330,15 @@ class Standing:
         if self.room(line, k, 1):
             del line.loose[k]
             self.add(line, k, 1)
+            # Partly of instances that ran before, so not to be taken back as if it had never been.
+            del line.fresh[k]
             return True
         self._loosen(line, k, -loose)
         return False
 
     def _loosen(self, line: Line, k: int, instances: int) -> None:
         """Counts loose instances out of capacity and bounds (or in again, where negative)."""
+        self._ask_again(line.domains[k])
         pool = line.pools[k]
         self.headroom[pool] += instances
         free = self.free[line.domains[k]]
@@ -337,10 +349,21 @@ class Standing:
         self._occupy(line, k, -units)
         self._charge(line, -units)
 
+    def _ask_again(self, domain: int) -> None:
+        for pool in self.region.domain_pools[domain]:
+            self._refused[pool] = _UNBOUNDED
+
     @staticmethod
     def _drop_empty(line: Line, k: int) -> None:
         if not line.domain_lots[line.domains[k]]:
             del line.domain_lots[line.domains[k]]
+
+    @staticmethod
+    def kept(line: Line) -> Kept:
+        """The line's planned units and the bounds they exceed, judged by the largest lots that stand in each scope."""
+        if line.kept is None:
+            line.kept = _kept(line)
+        return line.kept
 
     def order(self, line: Line) -> list[int]:
         """The columns that may be added to, cheapest first, ties by the day's hash."""
@@ -355,52 +378,50 @@ class Standing:
                 line.sorted_columns = sorted(range(line.addable), key=key.__getitem__)
         return line.sorted_columns
 
-    def waits_for_domains(self, line: Line, k: int) -> bool:
-        """Whether only the count of domains refuses column `k` now, so that it may open again."""
-        return self._obstacle(line, k) is Lack.POOL_COUNT
-
     def salt(self, name: str) -> int:
         """The day's tie-break of a name."""
-        return _mix(self.problem.tie_break, name)
-
-    def obstacles(self, line: Line) -> tuple[Lack, ...]:
-        """Why nothing more fits, over all columns, most frequent first."""
-        if not line.addable:
-            return (Lack.NO_OFFER,)
-        seen: dict[Lack, int] = {}
-        for k in range(line.addable):
-            lack = self._obstacle(line, k)
-            seen[lack] = seen.get(lack, 0) + 1
-        return tuple(sorted(seen, key=lambda lack: (-seen[lack], lack.value)))
-
-    def _obstacle(self, line: Line, k: int) -> Lack:
-        quantum = line.quanta[k]
-        if self.headroom[line.pools[k]] < line.per_lot[k]:
-            return Lack.HEADROOM
-        if any(f < s for f, s in zip(self.free[line.domains[k]], line.sizes[k], strict=True) if s):
-            return Lack.CAPACITY
-        if self.team_left[line.team] < quantum * line.need.milli_ncu:
-            return Lack.TEAM_LIMIT
-        used = line.domain_units.get(line.domains[k], 0) + line.unknown_units
-        if used + quantum > max(quantum, line.pool_share):
-            return Lack.POOL_SHARE
-        share = max(quantum, line.group_share) - line.unknown_units
-        if any(line.group_units.get(g, 0) + quantum > share for g in line.groups[k]):
-            return Lack.GROUP_SHARE
-        kept = line.domains[k] not in line.domain_lots or keeps_pools(
-            units=line.placed + quantum,
-            domains=len(line.domain_lots),
-            desired=line.wanted,
-            required=line.required,
-            largest_quantum=line.largest,
-        )
-        return Lack.CAPACITY if kept else Lack.POOL_COUNT
+        return self.region.salt(name)
 
 
-def _sizes(resources: Resources) -> tuple[int, ...]:
-    return (resources.vcpu, resources.memory_mib, resources.gpu, resources.disk_gib)
+_NOTHING_OVER = Kept({}, {}, {}, {})
 
 
-def _mix(tie_break: int, name: str) -> int:
-    """A 32-bit hash of a name that changes with the day's seed."""
-    return int.from_bytes(hashlib.blake2b(f"{tie_break}/{name}".encode(), digest_size=4).digest(), "big")
+def _within(line: Line) -> bool:
+    """Whether even all that is alive keeps every bound, so that what the plan keeps need not be counted."""
+    unknown = line.unknown_units
+    return (
+        max(line.domain_units.values(), default=0) + unknown <= line.pool_share
+        and max(line.group_units.values(), default=0) + unknown <= line.group_share
+    )
+
+
+def _kept(line: Line) -> Kept:
+    if _within(line):
+        return _NOTHING_OVER
+    domains: dict[int, int] = {}
+    groups: dict[int, int] = {}
+    unknown = line.unknown_units
+    for k, lots in enumerate(line.have):
+        if lots:
+            units = lots * line.quanta[k]
+            domain = line.domains[k]
+            domains[domain] = domains.get(domain, unknown) + units
+            for group in line.groups[k]:
+                groups[group] = groups.get(group, unknown) + units
+    over_domains = {d: units for d, units in domains.items() if units > line.pool_share}
+    over_groups = {g: units for g, units in groups.items() if units > line.group_share}
+    if over_domains or over_groups:
+        largest_in: dict[int, int] = {}
+        largest_of: dict[int, int] = {}
+        for k, lots in enumerate(line.have):
+            if lots:
+                quantum = line.quanta[k]
+                domain = line.domains[k]
+                largest_in[domain] = max(largest_in.get(domain, 0), quantum)
+                for group in line.groups[k]:
+                    largest_of[group] = max(largest_of.get(group, 0), quantum)
+        bounds = {d: max(largest_in[d], line.pool_share) for d in over_domains}
+        over_domains = {d: bound for d, bound in bounds.items() if domains[d] > bound}
+        bounds = {g: max(largest_of[g], line.group_share) for g in over_groups}
+        over_groups = {g: bound for g, bound in bounds.items() if groups[g] > bound}
+    return Kept(domains, over_domains, groups, over_groups)

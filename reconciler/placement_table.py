@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +20,29 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """The lines of one eligibility class: `lines` of the table, `columns` of it, `shape` rows by columns."""
+
+    lines: slice
+    columns: slice
+    shape: tuple[int, int]
+
+    def of(self, values: Floats) -> Floats:
+        """The block's part of an array over all columns, as a matrix of lines by columns (a view)."""
+        return values[self.columns].reshape(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """Arrays over all columns, sorted by line: `start[i]:start[i+1]` are the columns of line i.
 
+    Lines of one eligibility class follow each other, so that their columns are a matrix: see `blocks`.
     `scopes` are the domain and the bounding groups of a column (padded with `scope_count`, a scope without a bound);
     `wanted` is in units, rounded up to what whole lots can serve; `reach` the most units that lots may end at.
     """
 
     lines: list[Line]
+    blocks: list[Block]
     start: Ints
     line: Ints
     column: Ints
@@ -51,6 +67,10 @@ class Table:
 def table(standing: Standing) -> Table:
     """The columns of all interruptible lines that want anything."""
     lines = [line for line in standing.lines if not line.is_floor and line.wanted > 0 and line.addable]
+    first: dict[int, int] = {}
+    for number, line in enumerate(lines):
+        first.setdefault(id(line.shape), number)
+    lines.sort(key=lambda line: first[id(line.shape)])
     counts = np.array([line.addable for line in lines], dtype=np.int64)
     start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
     shapes = _Shapes(standing)
@@ -59,9 +79,7 @@ def table(standing: Standing) -> Table:
     domain = _joined([p.domain for p in parts])
     quantum = _joined([p.quantum for p in parts]).astype(np.float64)
     owner = np.repeat(np.arange(len(lines)), counts)
-    cost = np.fromiter(
-        (c for line in lines for c in line.costs[: line.addable]), dtype=np.float64, count=int(counts.sum())
-    )
+    cost = _joined([np.array(line.costs[: line.addable], dtype=np.int64) for line in lines]).astype(np.float64)
     wanted = np.array([_rounded_up(line) for line in lines], dtype=np.float64)
     reach = np.array(
         [
@@ -76,6 +94,7 @@ def table(standing: Standing) -> Table:
     limits = np.array([_group_limit(line) for line in lines], dtype=np.float64)
     return Table(
         lines=lines,
+        blocks=_blocks(lines, start),
         start=start,
         line=owner,
         column=_joined([np.arange(n) for n in counts]),
@@ -91,6 +110,16 @@ def table(standing: Standing) -> Table:
         reach=reach,
         limits=limits,
     )
+
+
+def _blocks(lines: list[Line], start: Ints) -> list[Block]:
+    blocks: list[Block] = []
+    for _, group in groupby(enumerate(lines), key=lambda pair: id(pair[1].shape)):
+        numbers = [number for number, _ in group]
+        begin, end = numbers[0], numbers[-1] + 1
+        columns = slice(int(start[begin]), int(start[end]))
+        blocks.append(Block(slice(begin, end), columns, (end - begin, lines[begin].addable)))
+    return blocks
 
 
 def _joined(parts: list[Ints]) -> Ints:

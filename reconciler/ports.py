@@ -15,12 +15,16 @@ from ledger.events import Event
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """One workload's whole present need in units, as its scheduler sees it."""
+    """One workload's whole present need in units, as its scheduler sees it: what is, never what once was asked for.
+
+    `contradiction` says in a sentence what the scheduler's objects claim that its units do not bear out.
+    """
 
     workload: str
     running: int
     starting: int
     pending: int
+    contradiction: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,10 @@ class NodeView:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerView:
-    """What the schedulers of a partition say; a silent cluster's workloads are absent from `demands`."""
+    """What the schedulers of a partition say; a silent cluster's workloads are absent from `demands`.
+
+    A view whose `as_of` is older than the guard's listing age counts as silence of all of them.
+    """
 
     as_of: int
     demands: Mapping[str, Demand]

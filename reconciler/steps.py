@@ -23,7 +23,9 @@ class StepKind(enum.Enum):
 
 
 ADDS = frozenset({StepKind.ACQUIRE, StepKind.REPLACE, StepKind.ADOPT})
-TAKES = frozenset({StepKind.RELEASE})
+TAKES = frozenset({StepKind.RELEASE, StepKind.DISOWN})
+FINISHING = frozenset({StepKind.DELETE, StepKind.DEREGISTER})
+"""What ends something that was agreed before: no breaker blocks these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,9 @@ class Step:
     """One step; `instance` is its idempotency key.
 
     `cause_event` is the id of the ledger event that led here. RELEASE asks the node to drain; DELETE removes a server
-    that is empty, drained, in ERROR or past its end.
+    that is empty, drained, in ERROR or past its end. `replaces` is the lost or noticed instance whose debt a REPLACE
+    pays, `again` that the key was asked for before and no answer came. QUARANTINE asks nothing of any adapter: it shows
+    a person what to look at.
     """
 
     kind: StepKind
@@ -45,6 +49,8 @@ class Step:
     cause_event: str = ""
     server: str = ""
     takes_over: str = ""
+    replaces: str = ""
+    again: bool = False
     detail: str = ""
 
 

@@ -15,13 +15,24 @@ from datetime import UTC, datetime
 
 from pools.model import Pool
 from pools.provider import NoticeKind
+from reconciler.appraisal import PastHour
 from repo_layout.model import Estate
 from simulation.cloud_model import CloudParameters, TenantParameters
 from simulation.cloud_model import Wave as CloudWave
 from simulation.region_model import AggregateShape, HallShape, PoolShape, sample
 from simulation.region_parameters import packaged
 from simulation.trace import Outage, OutageKind, Trace
-from simulation.trace_measures import HOUR_MS, Grouping, cut, lose_notice, outages_in, waves
+from simulation.trace_measures import (
+    HOUR_MS,
+    Grouping,
+    cut,
+    exposure_hours,
+    hour_edges,
+    lose_notice,
+    losses,
+    outages_in,
+    waves,
+)
 from simulation.world import Setting
 
 DAY_MS = 24 * HOUR_MS
@@ -30,6 +41,9 @@ WARM_UP_MS = 3 * HOUR_MS
 
 DEMO_DAY = 1_793_577_600_000
 """2026-11-02T00:00Z, a Monday: where every simulated day is laid, so that its results can be compared."""
+
+PAST_DAYS = 60
+"""What the ranking has learnt when the day begins: a region is not lent out on the first day of its life."""
 
 NO_NOTICE_SHARE = 0.05
 SAME_WAVE_MS = 180_000
@@ -44,6 +58,7 @@ class Day:
     title: str
     source: str
     waves: tuple[CloudWave, ...]
+    past: tuple[PastHour, ...] = ()
 
 
 def recorded_day(trace: Trace, pools: Sequence[Pool], *, seed: int, date: int | None = None) -> Day:
@@ -57,20 +72,24 @@ def recorded_day(trace: Trace, pools: Sequence[Pool], *, seed: int, date: int | 
         title=f"recorded day {_iso(day)}",
         source=f"{trace.source} Laid onto {_iso(DEMO_DAY)}.",
         waves=laid_on(part, pools, shift=DEMO_DAY - day),
+        past=past_of(trace, pools, day),
     )
 
 
 def modelled_day(pools: Sequence[Pool], *, seed: int) -> Day:
-    """A day that the region model draws for these pools: of thirty, the one with the largest wave of a whole hall."""
-    trace = lose_notice(
-        sample(packaged(), _topology(pools), start=DEMO_DAY, days=30, seed=seed), share=NO_NOTICE_SHARE, seed=seed
-    )
-    day = hall_wave_day(trace)
+    """A day that the region model draws for these pools: of thirty, the one with the largest wave of a whole hall.
+
+    The sixty days before the thirty are its past.
+    """
+    drawn = sample(packaged(), _topology(pools), start=DEMO_DAY - PAST_DAYS * DAY_MS, days=PAST_DAYS + 30, seed=seed)
+    trace = lose_notice(drawn, share=NO_NOTICE_SHARE, seed=seed)
+    day = hall_wave_day(cut(trace, DEMO_DAY, DEMO_DAY + 30 * DAY_MS))
     part = cut(trace, day, day + DAY_MS)
     return Day(
         title=f"day {(day - DEMO_DAY) // DAY_MS + 1} of 30 drawn by the region model, seed {seed}",
         source=trace.source,
         waves=laid_on(part, pools, shift=DEMO_DAY - day),
+        past=past_of(trace, pools, day),
     )
 
 
@@ -121,6 +140,34 @@ def laid_on(trace: Trace, pools: Sequence[Pool], *, shift: int) -> tuple[CloudWa
             )
         )
     return tuple(found)
+
+
+def past_of(trace: Trace, pools: Sequence[Pool], day: int) -> tuple[PastHour, ...]:
+    """What the record knows of each pool's losses before the day, hour by hour, at most sixty days back.
+
+    The warm-up hours are left out: the region lives through them. Rows of one domain share its nodes.
+    """
+    start = max(trace.starts_at, day - PAST_DAYS * DAY_MS)
+    hours = max(0, (day - WARM_UP_MS - start) // HOUR_MS)
+    if not hours:
+        return ()
+    domain_of, _ = _mapping(trace, pools)
+    rows: dict[str, list[str]] = defaultdict(list)
+    for pool in pools:
+        rows[pool.domain].append(pool.name)
+    edges = hour_edges(start, hours)
+    exposure, lost = exposure_hours(trace, edges), losses(trace, edges)
+    past = []
+    for hour in range(hours):
+        at_risk: dict[str, float] = defaultdict(float)
+        fallen: dict[str, float] = defaultdict(float)
+        for place, recorded in enumerate(trace.pools):
+            names = rows[domain_of[recorded.name]]
+            for name in names:
+                at_risk[name] += float(exposure[hour, place]) / len(names)
+                fallen[name] += float(lost[hour, place]) / len(names)
+        past.append(PastHour(int(edges[hour + 1]) + DEMO_DAY - day, at_risk, fallen))
+    return tuple(past)
 
 
 def domain_hall(pools: Sequence[Pool], domain: str) -> str:
@@ -177,6 +224,7 @@ def setting(estate: Estate, region: str, day: Day, *, seed: int, hours: float = 
             withdrawn=0.02,
         ),
         waves=day.waves,
+        past=day.past,
     )
 
 

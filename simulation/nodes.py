@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from agent import actions as ordered
 from agent import inputs as told
 from agent.deadline import Notice, NoticeKind
-from agent.drain import next_deadline, start, step
+from agent.drain import Entry, begin, next_deadline, step
 from agent.state import DrainState
 from contracts.errors import Refused
 from contracts.model import Contract
@@ -61,7 +61,7 @@ class _Running:
 
 
 class SimulatedNodes:
-    """All agents of a region."""
+    """All agents of a region. `journals` keeps what each instance's drains saw, as a real agent's journal would."""
 
     def __init__(self, *, seed: int, gateway_bytes_s: int) -> None:
         self._random = random.Random(f"nodes/{seed}")
@@ -70,6 +70,7 @@ class SimulatedNodes:
         self._due: list[tuple[int, int, str]] = []
         self._count = 0
         self._saving = 0
+        self.journals: dict[str, list[Entry]] = {}
 
     def next_event_at(self) -> int | None:
         """When something happens next on any node."""
@@ -88,19 +89,20 @@ class SimulatedNodes:
             return True
         heard = now + self._random.randint(*FIRST_ACTION_MS)
         kubernetes = contract.runs_on.kubernetes is not None
+        began = told.Began(
+            node=notice.instance,
+            instance=notice.instance,
+            units=tuple(told.Unit(f"u{k}", grace_s=contract.drain.budget) for k in range(units)),
+            budget_s=contract.drain.budget,
+            how=told.How(contract.drain.how),
+            scheduler=told.Scheduler.KUBERNETES if kubernetes else told.Scheduler.SLURM,
+            notice=notice,
+        )
         try:
-            state, actions = start(
-                node=notice.instance,
-                instance=notice.instance,
-                units=[told.Unit(f"u{k}", grace_s=contract.drain.budget) for k in range(units)],
-                budget_s=contract.drain.budget,
-                how=told.How(contract.drain.how),
-                scheduler=told.Scheduler.KUBERNETES if kubernetes else told.Scheduler.SLURM,
-                notice=notice,
-                now=heard,
-            )
+            state, actions = begin(began, heard)
         except Refused:
             return False
+        self.journals.setdefault(notice.instance, []).append(Entry(heard, began))
         running = _Running(state, now, contract, {f"u{k}" for k in range(units)}, first_action_at=heard)
         self._drains[notice.instance] = running
         self._saving += 1
@@ -154,6 +156,7 @@ class SimulatedNodes:
         self._plan(instance, running)
 
     def _step(self, running: _Running, said: told.Input, now: int) -> None:
+        self.journals[running.state.plan.instance].append(Entry(now, said))
         running.state, actions = step(running.state, said, now)
         self._carry_out(running, actions, now)
 

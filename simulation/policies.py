@@ -6,12 +6,10 @@ use the same loop, guard, pacing, minimum lifetime and demand, so that a differe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from correlation_groups.spread import Shares, limit, lot
 from ledger.causes import Cause
-from ledger.events import Paid
 from reconciler.appraisal import Appraisal, Appraiser
 from reconciler.census import Census
 from reconciler.cycle import Decision, Seen
@@ -59,59 +57,54 @@ class Policy:
 
     def sample(self, now: int, decision: Decision, work: Work) -> Moment:
         """One sample after a cycle, measured against the estate's own bounds whatever the policy obeyed."""
-        part = self.judged
-        floor = fallback = reclaimable = 0
-        domains: dict[str, dict[str, int]] = {}
-        quanta: dict[str, dict[str, int]] = {}
+        paid = [0, 0, 0]
         for instance in decision.memory.fleet.instances.values():
-            if instance.phase is Phase.GONE or instance.phase is Phase.FAILED:
-                continue
-            floor += instance.paid is Paid.FLOOR
-            fallback += instance.paid is Paid.FALLBACK
-            reclaimable += instance.paid is Paid.RECLAIMABLE
-            pool = part.pool_by_name.get(instance.pool)
-            if pool is None or pool.committed or instance.released:
-                continue
-            mine = domains.setdefault(instance.workload, {})
-            largest = quanta.setdefault(instance.workload, {})
-            for place in (pool.domain, *part.groups.get(pool.domain, ())):
-                mine[place] = mine.get(place, 0) + instance.units
-                largest[place] = max(largest.get(place, 0), instance.units)
-        worst = _worst(part, domains, quanta, decision)
+            if instance.phase is not Phase.GONE and instance.phase is not Phase.FAILED:
+                paid[PAID_PLACE[instance.paid.value]] += 1
+        domain, group = _fullest(self.judged, decision)
         return Moment(
             at=now,
-            reclaimable=reclaimable,
-            floor=floor,
-            fallback=fallback,
+            reclaimable=paid[0],
+            floor=paid[1],
+            fallback=paid[2],
             wanted_units=sum(w.target for w in work.workloads.values()),
             running_units=sum(w.running for w in work.workloads.values()),
-            worst_domain_permille=worst[0],
-            worst_group_permille=worst[1],
+            worst_domain_permille=domain,
+            worst_group_permille=group,
             excluded=len(decision.appraisal.admitted),
         )
 
 
-def _worst(
-    part: Partition,
-    placed: Mapping[str, Mapping[str, int]],
-    quanta: Mapping[str, Mapping[str, int]],
-    decision: Decision,
-) -> tuple[int, int]:
-    """The fullest domain and group over all workloads, in thousandths of their bound (1000 is at the bound)."""
-    domains = {pool.domain for pool in part.pools}
-    worst = [0, 0]
-    for workload, places in placed.items():
-        shares = part.shares[workload]
-        claim = decision.memory.claims[workload]
-        gang = part.contract_by_name[workload].gang_size
-        if claim.desired <= gang:
+PAID_PLACE = {"reclaimable": 0, "headroom": 0, "floor": 1, "fallback": 2}
+
+
+def _fullest(part: Partition, decision: Decision) -> tuple[int, int]:
+    """The fullest domain and group over all workloads, in thousandths of their bound (1000 is at the bound).
+
+    What leaves is left out; a workload of one gang has no bound.
+    """
+    standing: dict[tuple[str, str, bool], list[int]] = {}
+    problem = decision.placement.problem
+    for held in problem.held if problem else ():
+        pool = part.pool_by_name.get(held.pool)
+        units = (held.instances - held.leaving) * held.units
+        if pool is None or pool.committed or not units:
             continue
-        for place, units in places.items():
-            which = 0 if place in domains else 1
-            share = shares.pool_permille if which == 0 else shares.group_permille
-            allowed = limit(share, claim.desired, lot(quanta[workload][place], gang).units)
-            worst[which] = max(worst[which], units * 1000 // allowed)
-    return worst[0], worst[1]
+        quantum = lot(held.units, part.contract_by_name[held.workload].gang_size).units
+        for is_group, places in ((False, (pool.domain,)), (True, part.groups.get(pool.domain, ()))):
+            for place in places:
+                entry = standing.setdefault((held.workload, place, is_group), [0, 0])
+                entry[0] += units
+                entry[1] = max(entry[1], quantum)
+    fullest = [0, 0]
+    for (workload, _, is_group), (units, quantum) in standing.items():
+        desired = decision.memory.claims[workload].desired
+        if desired <= part.contract_by_name[workload].gang_size:
+            continue
+        shares = part.shares[workload]
+        allowed = limit(shares.group_permille if is_group else shares.pool_permille, desired, quantum)
+        fullest[is_group] = max(fullest[is_group], units * 1000 // allowed)
+    return fullest[0], fullest[1]
 
 
 def ours(part: Partition) -> Policy:

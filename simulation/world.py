@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType
-from reconciler.cycle import Memory
+from reconciler.appraisal import PastHour
+from reconciler.cycle import Decision, Memory
 from reconciler.drafts import Scribe
 from reconciler.fleet import Instance
 from reconciler.loop import Ports, Reconciler
@@ -32,6 +33,9 @@ from simulation.work import Work, storage_charges
 CYCLE_MS = 300_000
 """Ranking and placement every five minutes."""
 
+SAMPLE_MS = 600_000
+"""Pictures and scores need no finer grain than ten minutes."""
+
 POKE_MS = 5_000
 """A notice or loss is answered by a cycle this much later, so that a wave is answered once."""
 
@@ -43,7 +47,10 @@ HOURS_IN_MONTH = 730
 
 @dataclass(frozen=True)
 class Setting:
-    """One run: where, when, how long, with which disturbances. What happens before `counts_from` is warm-up."""
+    """One run: where, when, how long, with which disturbances. What happens before `counts_from` is warm-up.
+
+    `past` is what is known of the pools' losses before it starts.
+    """
 
     estate: Estate
     region: str
@@ -53,6 +60,7 @@ class Setting:
     cloud: CloudParameters
     waves: Sequence[Wave] = ()
     counts_from: int = 0
+    past: tuple[PastHour, ...] = ()
 
 
 @dataclass
@@ -100,7 +108,10 @@ class World:
         self._pending: list[Event] = []
         self._recorder = recorder
         self.work = Work(
-            setting.estate.contracts_of(setting.region), self._scribe, self._pending.append, self._when_loaded
+            setting.estate.contracts_of(setting.region),
+            self._scribe,
+            self._pending.append,
+            lambda name, until: self._at(until, lambda: self.work.loaded(name, self.now)),
         )
         self.nodes = SimulatedNodes(seed=setting.seed, gateway_bytes_s=region.checkpoint_gateway)
         self.site = Site(
@@ -119,22 +130,8 @@ class World:
         )
         self.run_result.first_action_ms = self.site.first_action_ms
         self.policy = policy
-        self.reconciler = Reconciler(
-            policy.part,
-            Ports(
-                provider=self.cloud,
-                schedulers=self.site,
-                nodes=self.site,
-                recorder=self,
-                stop=self,
-                clock=lambda: self.now,
-                local_day=lambda now: str(now // DAY_MS),
-                user_data=_user_data,
-            ),
-            policy.appraiser,
-            commit=setting.estate.commit,
-            memory=Memory(epoch=1, listed_at=setting.start),
-        )
+        policy.appraiser.remember(policy.part, setting.past)
+        self.reconciler = _leader(self, policy)
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
         self._cycle_at = setting.start + CYCLE_MS // 5
@@ -157,6 +154,22 @@ class World:
 
     def run(self, progress: Callable[[Progress], None] | None = None) -> Run:
         """Let the whole setting pass and close the books."""
+        self._until_end(progress)
+        self._cycle()  # what ended since the last cycle is written down
+        self.work.close_books(self.now)
+        self._flush()
+        return self.run_result
+
+    def one_cycle(self, progress: Callable[[Progress], None] | None = None, *, dry_run: bool) -> Decision:
+        """Let the whole setting pass, then decide one cycle more; with `dry_run` it touches nothing."""
+        self._until_end(progress)
+        decision = self.reconciler.cycle(dry_run=dry_run)
+        if not dry_run:
+            self.work.close_books(self.now)
+            self._flush()
+        return decision
+
+    def _until_end(self, progress: Callable[[Progress], None] | None) -> None:
         end = self.setting.start + int(self.setting.days * DAY_MS)
         told = Progress()
         while True:
@@ -176,10 +189,6 @@ class World:
                     progress(told)
         self.now = end
         self._pass()
-        self._cycle()  # what ended since the last cycle is written down
-        self.work.close_books(end)
-        self._flush()
-        return self.run_result
 
     def _pass(self) -> None:
         for happened in self.cloud.advance(self.now):
@@ -198,7 +207,7 @@ class World:
             key = refusal.cause.value
             self.run_result.refusals[key] = self.run_result.refusals.get(key, 0) + 1
         if self.now >= self._sample_at:
-            self._sample_at = (self.now // CYCLE_MS + 1) * CYCLE_MS
+            self._sample_at = (self.now // SAMPLE_MS + 1) * SAMPLE_MS
             self.run_result.moments.append(self.policy.sample(self.now, decision, self.work))
         self._cycle_at = (self.now // CYCLE_MS + 1) * CYCLE_MS
         if self.reconciler.deferred:
@@ -239,9 +248,6 @@ class World:
     def _scribe(self, now: int) -> Scribe:
         return Scribe(self.setting.region, now, self.setting.estate.commit, 1, actor="node")
 
-    def _when_loaded(self, name: str, until: int) -> None:
-        self._at(until, lambda: self.work.loaded(name, self.now))
-
     def _instance(self, name: str) -> Instance | None:
         return self.reconciler.memory.fleet.instances.get(name)
 
@@ -256,3 +262,23 @@ class World:
 
 def _user_data(step: Step) -> bytes:
     return f"#cloud-config\n# {step.instance} {step.workload}\n".encode()
+
+
+def _leader(world: World, policy: Policy) -> Reconciler:
+    """The real loop, wired to this world."""
+    return Reconciler(
+        policy.part,
+        Ports(
+            provider=world.cloud,
+            schedulers=world.site,
+            nodes=world.site,
+            recorder=world,
+            stop=world,
+            clock=lambda: world.now,
+            local_day=lambda now: str(now // DAY_MS),
+            user_data=_user_data,
+        ),
+        policy.appraiser,
+        commit=world.setting.estate.commit,
+        memory=Memory(epoch=1, listed_at=world.setting.start),
+    )

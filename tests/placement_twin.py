@@ -41,7 +41,7 @@ def units_per_instance(problem: Problem, need: Need, pool: str) -> Fraction:
 
 
 def quantum(problem: Problem, need: Need, pool: str) -> int:
-    return max(int(units_per_instance(problem, need, pool)), need.gang if need.gang > 1 else 1)
+    return max(int(units_per_instance(problem, need, pool)), need.gang)
 
 
 def lot_instances(problem: Problem, need: Need, pool: str) -> int:

@@ -1,0 +1,14 @@
+"""Placement at ten times a region's size, 1,400 pools x 2,200 workloads; see `benchmarks.placement`.
+
+`python -m benchmarks.placement_large`. HiGHS gets a time limit on the whole program; where it is reached, its seconds
+are a lower bound.
+"""
+
+from __future__ import annotations
+
+from benchmarks.placement import Size, run
+
+LARGE = Size("placement-large", 1400, 2200, seed=1, runs=3, solver="hipo", limit_s=90.0, rounds=18)
+
+if __name__ == "__main__":
+    run(LARGE)

@@ -1,0 +1,125 @@
+"""From what a person typed to an estate: which files are read, from where, and whether they hold.
+
+Commands call it; it wires the Git and CUE adapters to the checks and knows no screen.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from contracts.findings import Severity
+from ebbtide.advice import Advice, unknown
+from ebbtide.text import count
+from repo_layout.adapters.cue import Cue
+from repo_layout.adapters.git import read_commit, read_worktree
+from repo_layout.adapters.git_open import is_url
+from repo_layout.load import assemble, judge, read
+from repo_layout.model import Estate
+from repo_layout.tree import WORKTREE, Tree
+from repo_layout.validate import Validated, validate
+from repo_layout.versions import CONVERTERS
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is read: `where` it is, the `commit` asked for (empty: files on disk), and words for the screen."""
+
+    where: str
+    commit: str
+
+    def described(self, tree: Tree) -> str:
+        """What was read, for a summary line."""
+        if tree.commit == WORKTREE:
+            return f"{self.where} as it lies on disk"
+        return f"commit {tree.commit[:12]} of {self.where}"
+
+
+def reference() -> Path:
+    """The folder of the reference estate that comes with Ebbtide."""
+    return Path(str(files("repo_layout").joinpath("estate")))
+
+
+def source(where: str, *, commit: str | None = None, worktree: bool = False) -> Source:
+    """What to read for a path or address: HEAD of a repository, the files of any other folder, unless told otherwise.
+
+    Raises `Advice` when there is nothing of the kind.
+    """
+    if is_url(where):
+        if worktree:
+            raise Advice(f"{where} is an address and has no files on disk", hint="leave --worktree out")
+        return Source(where, commit or "HEAD")
+    path = Path(where)
+    if not path.exists():
+        raise Advice(f"there is no {where}", hint="name the folder or repository that holds ebbtide.yaml")
+    if worktree:
+        return Source(where, "")
+    if commit or is_repository(path):
+        return Source(where, commit or "HEAD")
+    return Source(where, "")
+
+
+def is_repository(path: Path) -> bool:
+    """Whether a Git repository stands at exactly this path, bare or not."""
+    return (path / ".git").exists() or ((path / "objects").is_dir() and (path / "refs").is_dir())
+
+
+def tree_of(what: Source) -> Tree:
+    """The files; errors are those of the Git adapters."""
+    if not what.commit:
+        return read_worktree(Path(what.where))
+    return read_commit(what.where, what.commit, cache=_cache())
+
+
+def checked(tree: Tree) -> Validated:
+    """The verdict of all checks, with the schema checker of this machine."""
+    return validate(tree, cue=Cue.found(os.environ))
+
+
+def estate_of(where: str | None, *, commit: str | None = None) -> tuple[Estate, str]:
+    """An estate that holds, and where it came from; None is the reference estate.
+
+    Raises `Advice` when it is refused or could not be judged.
+    """
+    what = source(where or str(reference()), commit=commit)
+    tree = tree_of(what)
+    verdict = checked(tree)
+    shown = what.described(tree) if where else "the reference estate"
+    if verdict.estate is None or verdict.refused:
+        raise _refused(verdict, shown, where or str(reference()))
+    return verdict.estate, shown
+
+
+def laid(path: Path, commit: str) -> Estate:
+    """An estate that a command of ours checked before it laid it down here: read again, not judged again."""
+    tree = read_commit(str(path), commit)
+    estate = assemble(tree, [judge(one) for one in read(tree, CONVERTERS).sources]).estate
+    if estate is None:
+        raise Advice(
+            f"{path} is damaged: its estate cannot be read any more", hint="run the command that made it again"
+        )
+    return estate
+
+
+def _refused(verdict: Validated, shown: str, where: str) -> Advice:
+    for finding in verdict.findings:
+        if finding.severity is Severity.UNJUDGED:
+            return Advice(f"{shown} could not be judged: {finding.message} ({finding.code})", hint=finding.hint)
+    bad = [f for f in verdict.findings if f.severity is Severity.ERROR]
+    first = f"; the first: {bad[0].place} {bad[0].code} {bad[0].message}" if bad else ""
+    return Advice(f"{shown} does not hold: {count(len(bad), 'error')}{first}", hint=f"ebbtide validate {where}")
+
+
+def known_region(estate: Estate, name: str) -> str:
+    """The region's name, if the estate has it."""
+    names = [region.name for region in estate.settings.regions]
+    if name not in names:
+        raise unknown("region", name, names, lists=f"the estate has {', '.join(names)}")
+    return name
+
+
+def _cache() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(home) / "ebbtide" / "git"

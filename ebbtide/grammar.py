@@ -1,0 +1,255 @@
+"""Everything that can be typed behind `ebbtide`: commands, options, their help and their exit codes.
+
+`ebbtide.__main__` parses with it, `ebbtide completion` writes shell completion from it, a test holds the documents to
+it. Standard library only and no other module of ours, because `ebbtide --help` has to be there at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+
+VERSION = "0.1.0"
+DEFAULT_STATE = ".demo"
+WIDTH = 98
+
+EXIT_CODES = """\
+exit codes:
+  0    done, and nothing to complain about
+  1    findings, or refused
+  2    could not judge or could not do it; the message says what to do next
+  130  interrupted
+"""
+
+POLICIES = ("ebbtide", "price-first", "random")
+ALL_POLICIES = (*POLICIES, "hindsight")
+"""Hindsight knows what will be lost; a replay measures regret against it. A test holds these to the planners' names."""
+TERMS = (
+    "useful_value", "interruptible_value", "useful_paid", "redone_paid", "restarting_paid", "idle_paid",
+    "draining_paid", "reclaimable_paid", "floor_paid", "fallback_paid", "headroom_paid", "storage", "footprint",
+)  # fmt: skip
+"""The ledger's terms, named here too because the grammar loads nothing; a test holds the two together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: its module is `ebbtide.<name>`, which has `run(args, terminal) -> int`."""
+
+    name: str
+    help: str
+    story: str
+    add: Callable[[argparse.ArgumentParser], None]
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole grammar."""
+    top = argparse.ArgumentParser(
+        prog="ebbtide",
+        description="Lends a private cloud's idle headroom to work that can survive losing it, and takes it back.",
+        epilog="start here:  ebbtide demo\n\n" + EXIT_CODES,
+        formatter_class=_Wide,
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"ebbtide {VERSION}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
+    for command in COMMANDS:
+        one = commands.add_parser(
+            command.name,
+            help=command.help,
+            description=textwrap.fill(command.story, WIDTH),
+            epilog=EXIT_CODES,
+            formatter_class=_Wide,
+            allow_abbrev=False,
+        )
+        command.add(one)
+        if command.name != "explain":  # its kinds have them each
+            _always(one)
+    return top
+
+
+class _Wide(argparse.RawDescriptionHelpFormatter):
+    """Help as wide as every other text of ours, whatever the terminal says: the same everywhere."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=26, width=WIDTH)
+
+
+def _always(to: argparse.ArgumentParser) -> None:
+    to.add_argument("--output", choices=("text", "json"), default="text", help="how to write the result")
+    to.add_argument("--progress", action="store_true", help="tell progress on stderr although it is no terminal")
+
+
+def _validate(to: argparse.ArgumentParser) -> None:
+    to.add_argument("where", nargs="?", default=".", metavar="PATH_OR_URL", help="repository or folder (default: .)")
+    which = to.add_mutually_exclusive_group()
+    which.add_argument("--commit", metavar="REV", help="the commit to read (default: HEAD of a repository)")
+    which.add_argument("--worktree", action="store_true", help="the files as they lie on disk, committed or not")
+
+
+def _estate(to: argparse.ArgumentParser) -> None:
+    to.add_argument("--estate", metavar="PATH", help="repository or folder (default: the reference estate)")
+    to.add_argument("--region", metavar="R", default="aarhus", help="one region of the estate (default: %(default)s)")
+    _day(to)
+
+
+def _day(to: argparse.ArgumentParser) -> None:
+    to.add_argument("--seed", type=_seed, default=7, metavar="N", help="what the day is drawn from (default: 7)")
+    losses = to.add_mutually_exclusive_group()
+    losses.add_argument("--trace", metavar="NAME", help="the recorded trace that takes capacity back; see traces")
+    losses.add_argument("--model", action="store_true", help="the region model although EBBTIDE_TRACES is set")
+
+
+def _state(to: argparse.ArgumentParser) -> None:
+    to.add_argument(
+        "--state", metavar="DIR", default=DEFAULT_STATE, help="what demo or run left (default: %(default)s)"
+    )
+
+
+def _moment(to: argparse.ArgumentParser) -> None:
+    to.add_argument(
+        "--at", metavar="HH:MM[:SS]", type=_time_of_day, help="UTC time of the day (default: within its largest wave)"
+    )
+
+
+def _plan(to: argparse.ArgumentParser) -> None:
+    _estate(to)
+    _moment(to)
+    to.add_argument("--empty", action="store_true", help="first contact: the plan for a region without an instance")
+
+
+def _run(to: argparse.ArgumentParser) -> None:
+    _estate(to)
+    _moment(to)
+    how = to.add_mutually_exclusive_group(required=True)
+    how.add_argument("--once", action="store_true", help="one cycle, carried out and recorded")
+    how.add_argument("--dry-run", action="store_true", help="one cycle, decided and shown, nothing touched")
+    how.add_argument("--hours", type=_hours, metavar="H", help="so many hours of the day, cycle after cycle")
+    to.add_argument("--state", metavar="DIR", default=".run", help="where to leave the ledger (default: %(default)s)")
+
+
+def _explain(to: argparse.ArgumentParser) -> None:
+    kinds = to.add_subparsers(dest="kind", metavar="KIND", title="what to explain", required=True)
+    for kind, name, told in (
+        ("workload", "NAME", "its contract, every pool it may use with every term of the ranking, where it stands"),
+        ("pool", "NAME", "its rate, hazard, exclusions and losses, and who stands there"),
+        ("drain", "INSTANCE", "what the node saw and did, step by step, between the notice and its end"),
+        ("action", "ID|INSTANCE", "the chain of causes from its root to the money"),
+    ):
+        one = kinds.add_parser(
+            kind,
+            help=told,
+            description=textwrap.fill(f"Shows {told}.", WIDTH),
+            epilog=EXIT_CODES,
+            formatter_class=_Wide,
+            allow_abbrev=False,
+        )
+        one.add_argument("name", metavar=name)
+        _state(one)
+        if kind == "action":
+            one.add_argument("--tree", action="store_true", help="every event of the chain, each below its cause")
+        _always(one)
+
+
+def _savings(to: argparse.ArgumentParser) -> None:
+    _state(to)
+    to.add_argument("--workload", metavar="W", help="one workload alone")
+    to.add_argument("--tier", action="store_true", help="sums by tier instead of by workload")
+    to.add_argument("--policy", choices=POLICIES[:2], default="ebbtide", help="whose day (default: %(default)s)")
+    to.add_argument("--behind", metavar="TERM", choices=TERMS, help="the ids of the events behind one number")
+
+
+def _replay(to: argparse.ArgumentParser) -> None:
+    to.add_argument("trace", metavar="TRACE", help="a name that traces lists, or a path")
+    told = f"planners, of {', '.join(ALL_POLICIES)} (default: the first three)"
+    to.add_argument("--policy", type=_policies, default=POLICIES, metavar="P,Q", help=told)
+    to.add_argument("--seeds", type=_positive, default=3, metavar="N", help="how many seeds (default: 3)")
+    to.add_argument("--days", type=_positive, default=90, metavar="N", help="days to learn, and to score (default: 90)")
+
+
+def _traces(to: argparse.ArgumentParser) -> None:
+    to.add_argument("folder", nargs="?", metavar="FOLDER", help="where to look (default: EBBTIDE_TRACES)")
+
+
+def _demo(to: argparse.ArgumentParser) -> None:
+    to.add_argument(
+        "--state", metavar="DIR", default=DEFAULT_STATE, help="where to leave everything (default: %(default)s)"
+    )
+    to.add_argument("--region", metavar="R", default="aarhus", help="aarhus, bremen or cadiz (default: %(default)s)")
+    _day(to)
+    to.add_argument("--hours", type=_hours, default=24.0, metavar="H", help="hours of the day (default: 24)")
+
+
+def _completion(to: argparse.ArgumentParser) -> None:
+    to.add_argument("shell", choices=("bash", "zsh", "fish"))
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number such as 7")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    number = _seed(text)
+    if not number:
+        raise argparse.ArgumentTypeError("0 is too few")
+    return number
+
+
+def _hours(text: str) -> float:
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = 0.0
+    if not 0 < hours <= 24:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of hours above 0, at most 24")
+    return hours
+
+
+def _time_of_day(text: str) -> int:
+    """Milliseconds since midnight."""
+    parts = text.split(":")
+    if len(parts) in (2, 3) and all(part.isdecimal() and len(part) == 2 for part in parts):
+        hour, minute, second = (*map(int, parts), 0)[:3]
+        if hour < 24 and minute < 60 and second < 60:
+            return ((hour * 60 + minute) * 60 + second) * 1000
+    raise argparse.ArgumentTypeError(f"{text!r} is not a time of day such as 10:45 or 10:45:30")
+
+
+def _policies(text: str) -> tuple[str, ...]:
+    names = tuple(name for name in text.split(",") if name)
+    if not names or any(name not in ALL_POLICIES for name in names):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list such as {','.join(ALL_POLICIES)}")
+    return names
+
+
+COMMANDS = (
+    Command("demo", "a day of one region through a reclaim wave: a screen and a report",
+            "The main job: lays the reference estate into a Git repository of its own, checks it, lets a day of one "
+            "region pass under Ebbtide and under a planner that looks at the price alone, and shows what came of it.",
+            _demo),
+    Command("validate", "check the reviewed files of an estate",
+            "Checks every reviewed file: form and schema first, then what the platform could not honour. A commit is "
+            "read from Git without a work tree; a plain folder as it lies on disk.", _validate),
+    Command("plan", "what would change now and why; touches nothing",
+            "Lets the simulated region stand at one moment of the day and shows the next cycle like a diff: what "
+            "would be acquired, replaced and released, why, and what the guard holds back. Touches nothing.",
+            _plan),
+    Command("run", "run the reconciler on the simulated provider",
+            "Runs the reconciler against the simulated provider and leaves the ledger in a state directory.", _run),
+    Command("explain", "why a workload, pool, drain or action is as it is",
+            "Answers why, from what demo or run left: each answer names its files, events and numbers.", _explain),
+    Command("savings", "what was saved after every cost, down to the events",
+            "The net saving with every term, held against the provider's invoice, and what was paid for nothing.",
+            _savings),
+    Command("replay", "planners side by side on recorded reclamations",
+            "Scores planners on a recorded trace: wasted work, concentration, shortfalls and net saving.", _replay),
+    Command("traces", "public sources of recorded reclamations, and those at hand",
+            "Lists where recorded traces come from, their traps, and what lies in the folder of EBBTIDE_TRACES.",
+            _traces),
+    Command("completion", "a script that completes ebbtide's commands in a shell",
+            "Writes a completion script:  ebbtide completion bash > ~/.local/share/bash-completion/completions/ebbtide",
+            _completion),
+)  # fmt: skip

@@ -1,0 +1,92 @@
+"""Findings as people and machines read them. Pure: values in, text or a document out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from contracts.findings import Finding, Severity
+from ebbtide.text import Paint, count, wrapped
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One run of all checks: what was read, how many files, what was found, how long it took."""
+
+    what: str
+    commit: str
+    files: int
+    findings: Sequence[Finding]
+    seconds: float
+
+
+SUMMARY = (
+    (Severity.ERROR, "error"),
+    (Severity.UNJUDGED, "not judged"),
+    (Severity.WARNING, "warning"),
+    (Severity.NOTE, "note"),
+)
+
+
+def as_text(judged: Judged, paint: Paint) -> list[str]:
+    """A block a finding, `file:line:column code message` first, and one line of summary."""
+    lines: list[str] = []
+    for finding in judged.findings:
+        lines += _block(finding, paint)
+    if lines:
+        lines.append("")
+    return [*lines, _summary(judged, paint)]
+
+
+def as_document(judged: Judged) -> dict[str, object]:
+    """The same for machines."""
+    counts = Counter(finding.severity for finding in judged.findings)
+    return {
+        "read": judged.what,
+        "commit": judged.commit,
+        "files": judged.files,
+        "seconds": round(judged.seconds, 3),
+        "errors": counts[Severity.ERROR],
+        "unjudged": counts[Severity.UNJUDGED],
+        "warnings": counts[Severity.WARNING],
+        "notes": counts[Severity.NOTE],
+        "findings": [
+            {
+                "file": finding.place.file,
+                "line": finding.place.line,
+                "column": finding.place.column,
+                "code": finding.code,
+                "severity": finding.severity.value,
+                "message": finding.message,
+                "seen": finding.seen,
+                "expected": finding.expected,
+                "hint": finding.hint,
+            }
+            for finding in judged.findings
+        ],
+    }
+
+
+def _block(finding: Finding, paint: Paint) -> list[str]:
+    serious = finding.severity in (Severity.ERROR, Severity.UNJUDGED)
+    code = paint.bad(finding.code) if serious else paint.warn(finding.code)
+    kind = "" if finding.severity is Severity.ERROR else f"{dict(SUMMARY)[finding.severity]}: "
+    lines = [f"{paint.bold(str(finding.place))} {code} {kind}{finding.message}"]
+    for label, value in (("seen", finding.seen), ("expected", finding.expected), ("hint", finding.hint)):
+        if value:
+            first, *rest = wrapped(value, indent=" " * 14) or [" " * 14]
+            lines += [f"    {paint.dim(label.ljust(8))}  {first.lstrip()}", *rest]
+    return lines
+
+
+def _summary(judged: Judged, paint: Paint) -> str:
+    counts = Counter(finding.severity for finding in judged.findings)
+    parts = []
+    for severity, name in SUMMARY:
+        if number := counts[severity]:
+            parts.append(f"{number} not judged" if severity is Severity.UNJUDGED else count(number, name))
+    bad = counts[Severity.ERROR] or counts[Severity.UNJUDGED]
+    verdict = ", ".join(parts) if parts else "no findings"
+    verdict = paint.bad(verdict) if bad else paint.good("holds" if not parts else f"holds, {verdict}")
+    return f"{count(judged.files, 'file')} in {judged.what}: {verdict}; {judged.seconds:.2f} s"

@@ -1,0 +1,357 @@
+"""Carries out the steps that the guard let through, one call at a time, and keeps the fleet true to what was answered.
+
+Used by `loop` alone. It decides nothing but how long to wait and when to stop in the middle: the stop switch is read
+before each step, a token is taken before each call to the provider, and an invariant found broken stops everything
+until a person starts the process again. A call without an answer may have taken effect: what it asked for is kept
+under its key and asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from contracts.errors import Breach, EbbtideError, Gone, Transient
+from ledger.causes import Cause
+from ledger.events import Event, EventType
+from pools.provider import Conflict, CreateRequest, Mark, Provider, QuotaExhausted
+from reconciler import billing, pacing
+from reconciler.appraisal import Appraiser
+from reconciler.desired import Partition
+from reconciler.drafts import Scribe, event_id
+from reconciler.fleet import Fleet, Instance, Phase
+from reconciler.ports import Nodes, Recorder, Schedulers, StopSwitch
+from reconciler.steps import Step, StepKind
+from repo_layout.documents import GuardLimits
+
+Answer = TypeVar("Answer")
+
+NOT_THERE_YET_MS = 15_000
+"""What a server that never became a node gets between its release and its end: nothing runs on it."""
+
+CONFLICT_TRIES = 3
+"""Creates that lost a race for the inventory are tried again after all others of the cycle, under the same key."""
+
+CALLS = frozenset({StepKind.ACQUIRE, StepKind.REPLACE, StepKind.DELETE, StepKind.ADOPT, StepKind.DISOWN})
+"""Steps that call the provider, and so cost a token of their project."""
+
+REQUESTS = frozenset({StepKind.ACQUIRE, StepKind.REPLACE, StepKind.ADOPT})
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Everything outside that the loop talks to.
+
+    `clock` gives milliseconds since the epoch, `local_day` the region's date, `user_data` the boot document of one
+    instance, `verified` whether Git answers with the verified commit in hand, and `accepted_at` the time up to which a
+    person accepted what a listing lacks (0: none was).
+    """
+
+    provider: Provider
+    schedulers: Schedulers
+    nodes: Nodes
+    recorder: Recorder
+    stop: StopSwitch
+    clock: Callable[[], int]
+    local_day: Callable[[int], str]
+    user_data: Callable[[Step], bytes]
+    verified: Callable[[], bool] = lambda: True
+    accepted_at: Callable[[], int] = lambda: 0
+
+
+def answered(call: Callable[[], Answer]) -> Answer:
+    """The call's answer, or an error of ours; what no adapter should raise counts as silence."""
+    try:
+        return call()
+    except EbbtideError:
+        raise
+    except Exception as error:
+        raise Transient(f"{type(error).__name__}: {error}") from error
+
+
+def about(scribe: Scribe, type_: EventType, step: Step, *, caused_by: str, **data: str | int) -> Event:
+    """One event about what a step does."""
+    return scribe.event(
+        type_,
+        step.instance,
+        step.cause,
+        caused_by=caused_by,
+        workload=step.workload,
+        pool=step.pool,
+        instance=step.instance,
+        data=data,
+    )
+
+
+@dataclass
+class Done:
+    """The fleet after some steps, the events of what happened, and steps that did not go out or have to again."""
+
+    fleet: Fleet
+    events: list[Event] = field(default_factory=list)
+    undone: list[Step] = field(default_factory=list)
+    again: int = 0
+
+
+class Tokens:
+    """The token buckets of the partition's projects."""
+
+    def __init__(self, limits: GuardLimits, clock: Callable[[], int]) -> None:
+        self._limits, self._clock = limits, clock
+        self._buckets: dict[str, pacing.Bucket] = {}
+
+    def take(self, project: str) -> bool:
+        """Whether one more call may go out to the project now."""
+        now = self._clock()
+        bucket = self._buckets.get(project) or pacing.full(self._limits.call_rate, self._limits.call_burst, now)
+        self._buckets[project], free = pacing.take(bucket, now)
+        return free
+
+    def hold(self, project: str, error: EbbtideError) -> None:
+        """Honour what the other side asked for, if it asked for anything."""
+        wait_s = error.retry_after_s if isinstance(error, Transient) else None
+        bucket = self._buckets.get(project)
+        if bucket is not None and wait_s is not None:
+            self._buckets[project] = pacing.close(bucket, self._clock() + int(wait_s * 1000))
+
+
+class Acting:
+    """One partition's hands. `breach` says why everything stands still, empty while nothing is broken."""
+
+    def __init__(self, part: Partition, ports: Ports, appraiser: Appraiser) -> None:
+        self.part = part
+        self.ports = ports
+        self.appraiser = appraiser
+        self.breach = ""
+        self.tokens = Tokens(part.estate.region(part.region).guard, ports.clock)
+        self._instances: dict[str, Instance] = {}
+        self._settled: set[str] = set()
+        self._done = Done(Fleet())
+        self._scribe = Scribe(part.region, 0, "", 0)
+
+    def stopped(self) -> str:
+        """Why nothing may be done now; a switch that cannot be read is on."""
+        if self.breach:
+            return f"breach: {self.breach}"
+        try:
+            return answered(self.ports.stop.reason)
+        except EbbtideError as error:
+            return f"the stop switch cannot be read: {error}"
+
+    def admit(self, steps: Iterable[Step]) -> tuple[list[Step], list[Step]]:
+        """The steps that may go out at this pace, and those that have to wait for a token."""
+        going: list[Step] = []
+        waiting: list[Step] = []
+        for step in steps:
+            (going if step.kind not in CALLS or self.tokens.take(step.project) else waiting).append(step)
+        return going, waiting
+
+    def carry_out(self, steps: Sequence[Step], fleet: Fleet, scribe: Scribe) -> Done:
+        """Do the steps in order; between any two of them the stop switch is heard."""
+        doing: dict[StepKind, Callable[[Step], None]] = {
+            StepKind.RELEASE: self._release,
+            StepKind.DELETE: self._delete,
+            StepKind.DEREGISTER: self._deregister,
+            StepKind.ADOPT: self._adopt,
+            StepKind.DISOWN: self._disown,
+        }
+        self._instances, self._settled = dict(fleet.instances), set()
+        self._done, self._scribe = Done(fleet), scribe
+        lost_race: list[Step] = []
+        for step in steps:
+            stopped = self.stopped()
+            if stopped:
+                self._leave(step, Cause.STOPPED, stopped)
+            elif step.kind in (StepKind.ACQUIRE, StepKind.REPLACE):
+                if not self._create(step, last=False):
+                    lost_race.append(step)
+            elif step.kind in doing:
+                doing[step.kind](step)
+        for left in range(CONFLICT_TRIES - 2, -1, -1):
+            lost_race = [step for step in lost_race if not self._try_again(step, last=left == 0)]
+        debts = tuple(debt for debt in fleet.debts if debt.instance not in self._settled)
+        self._done.fleet = replace(fleet, instances=self._instances, debts=debts)
+        return self._done
+
+    def _leave(self, step: Step, cause: Cause, why: str) -> None:
+        """A step that is not done after all: what was written down about it is closed."""
+        self._done.undone.append(step)
+        if step.kind in REQUESTS and not step.again:
+            self._failed(step, cause, why)
+
+    def _failed(self, step: Step, cause: Cause, error: str) -> None:
+        asked = event_id(EventType.INSTANCE_REQUESTED, self._scribe.region, step.instance)
+        failed = about(
+            self._scribe, EventType.INSTANCE_FAILED, replace(step, cause=cause), caused_by=asked, error=error[:200]
+        )
+        self._done.events.append(failed)
+        self._instances.pop(step.instance, None)
+
+    def _try_again(self, step: Step, *, last: bool) -> bool:
+        """One more try for a create that lost its race; True when it is settled one way or the other."""
+        stopped = self.stopped()
+        if stopped:
+            self._leave(step, Cause.STOPPED, stopped)
+            return True
+        if not self.tokens.take(step.project):
+            self._leave(step, Cause.RATE_LIMIT, "no token is left for another try")
+            return True
+        return self._create(step, last=last)
+
+    def _create(self, step: Step, *, last: bool) -> bool:
+        """Ask for one server; False when it lost a race and may be tried once more."""
+        now = self.ports.clock()
+        asked = self._instances.get(step.instance) or _requested(step, now, self._scribe.epoch)
+        request_mark = _mark(self.part, step, asked.epoch)
+        try:
+            server = answered(
+                lambda: self.ports.provider.create(
+                    CreateRequest(step.pool, step.project, request_mark, self.ports.user_data(step))
+                )
+            )
+        except Conflict as error:
+            if not last:
+                return False
+            self.appraiser.acquisition_failed(step.pool, step.workload, Cause.ALLOCATION_CONFLICTS, now)
+            self._failed(step, Cause.ALLOCATION_CONFLICTS, str(error))
+            self._done.again += 1
+        except QuotaExhausted as error:
+            self.appraiser.acquisition_failed(step.pool, step.workload, Cause.QUOTA_EXHAUSTED, now)
+            self._failed(step, Cause.QUOTA_EXHAUSTED, str(error))
+        except Transient as error:  # the server may exist: it is supply, and its key finds it
+            self.tokens.hold(step.project, error)
+            self._stands(step, asked)
+            self._done.again += 1
+        except EbbtideError as error:
+            self.appraiser.acquisition_failed(step.pool, step.workload, Cause.CREATE_FAILED, now)
+            self._failed(step, Cause.CREATE_FAILED, str(error))
+            self.breach = _breach(error) or self.breach
+        else:
+            self._stands(step, replace(asked, phase=Phase.BOOTING, server=server.id))
+        return True
+
+    def _stands(self, step: Step, instance: Instance) -> None:
+        """The instance is asked for: the debt it pays is settled, and whom it relieves knows."""
+        self._instances[instance.name] = instance
+        if step.replaces:
+            self._settled.add(step.replaces)
+        source = self._instances.get(step.takes_over)
+        if source is not None:
+            self._instances[source.name] = replace(source, moving_to=step.instance)
+
+    def _release(self, step: Step) -> None:
+        """Ask the node to drain; only what is no node gets a shorter end than the pool's own notice."""
+        instance = self._instances[step.instance]
+        now = self.ports.clock()
+        pool = self.part.pool_by_name.get(instance.pool)
+        window_s = pool.notice_window_s if pool else self.part.estate.region(self.part.region).notice_window
+        ends_at = now + (window_s * 1000 if instance.joined_at else NOT_THERE_YET_MS)
+        asked = event_id(EventType.RELEASE_ASKED, self._scribe.region, step.instance)
+        if instance.joined_at:
+            try:
+                answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at, cause_event=asked))
+            except Gone:  # no node is there to drain: its end is as good as agreed
+                pass
+            except EbbtideError as error:
+                self.breach = _breach(error) or self.breach
+                self._instances[step.instance] = replace(instance, release_told=True)
+                self._done.undone.append(step)
+                return
+        self._instances[step.instance] = replace(
+            instance,
+            phase=Phase.DRAINING,
+            released=True,
+            release_told=True,
+            drain_asked=bool(instance.joined_at),
+            ends_at=ends_at,
+            cause=step.cause,
+            cause_event=asked,
+        )
+
+    def _delete(self, step: Step) -> None:
+        instance = self._instances[step.instance]
+        mark = _mark(self.part, step, instance.epoch)
+        try:
+            answered(lambda: self.ports.provider.delete(step.server, expected=mark))
+        except Gone:
+            pass
+        except EbbtideError as error:
+            self._not_done(step, error)
+            return
+        self._instances[step.instance] = replace(instance, released=True)
+
+    def _deregister(self, step: Step) -> None:
+        try:
+            answered(lambda: self.ports.schedulers.remove_node(step.instance))
+        except Gone:
+            pass
+        except EbbtideError as error:
+            self._not_done(step, error)
+            return
+        self._instances[step.instance] = replace(self._instances[step.instance], deregistered=True)
+
+    def _adopt(self, step: Step) -> None:
+        """Put our mark on a server that a reviewed file hands over; it is paid for from now on."""
+        now = self.ports.clock()
+        mark = _mark(self.part, step, self._scribe.epoch)
+        try:
+            answered(lambda: self.ports.provider.mark(step.server, mark))
+        except EbbtideError as error:
+            self._failed(step, Cause.CREATE_FAILED, str(error))
+            self._not_done(step, error)
+            return
+        instance = replace(
+            _requested(step, now, self._scribe.epoch), phase=Phase.BOOTING, server=step.server, started_at=now
+        )
+        self._instances[step.instance] = instance
+        self._done.events.append(billing.started(instance, pool=instance.pool, at=now, scribe=self._scribe))
+
+    def _disown(self, step: Step) -> None:
+        """Take our mark off a server whose adoption is gone; it stays as it is, and is no longer ours."""
+        instance = self._instances[step.instance]
+        try:
+            answered(lambda: self.ports.provider.mark(step.server, None))
+        except Gone:
+            pass
+        except EbbtideError as error:
+            self._not_done(step, error)
+            return
+        if instance.started_at and not instance.ended_at:
+            leaving = replace(instance, cause=step.cause)
+            self._done.events.append(billing.ended(leaving, at=self.ports.clock(), scribe=self._scribe))
+        del self._instances[step.instance]
+
+    def _not_done(self, step: Step, error: EbbtideError) -> None:
+        """An answer that was none, or a refusal: the next cycle finds the step again."""
+        self.tokens.hold(step.project, error)
+        self.breach = _breach(error) or self.breach
+        self._done.undone.append(step)
+
+
+def _breach(error: EbbtideError) -> str:
+    """What stops everything: an invariant found broken."""
+    return str(error) if isinstance(error, Breach) else ""
+
+
+def _mark(part: Partition, step: Step, epoch: int) -> Mark:
+    """Our sign for the instance of a step."""
+    estate = part.estate.settings.estate
+    return Mark(estate, part.region, step.instance, epoch, step.workload, step.units, step.paid.value)
+
+
+def _requested(step: Step, now: int, epoch: int) -> Instance:
+    """The instance that a step asks for, before anybody answered."""
+    return Instance(
+        name=step.instance,
+        pool=step.pool,
+        project=step.project,
+        workload=step.workload,
+        units=step.units,
+        paid=step.paid,
+        phase=Phase.REQUESTED,
+        requested_at=now,
+        epoch=epoch,
+        cause=step.cause,
+        cause_event=step.cause_event,
+    )

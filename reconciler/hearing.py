@@ -1,0 +1,97 @@
+"""What notices change in the fleet: heard once, kept to the earliest end, withdrawn one reclaim at a time.
+
+Called by `census` once a cycle, before the listing is compared. Several notices may stand on one instance, one for each
+reclaim (or kind, where there is none): it goes at the earliest of their ends, and stays only when all are withdrawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ledger.causes import Cause
+from ledger.events import Event, EventType
+from pools.provider import Notice
+from reconciler.drafts import Scribe, event_id
+from reconciler.fleet import Debt, Instance, Phase
+
+
+def hear(
+    notice: Notice, instance: Instance, debts: dict[str, Debt], scribe: Scribe
+) -> tuple[Instance, tuple[Event, ...], bool]:
+    """The instance after one notice, the events of it, and whether it brought an end or an earlier one.
+
+    Said twice, or again with a later end: nothing changes. `debts` gains what a notice owes and loses it when nothing
+    stands any more.
+    """
+    standing = dict(instance.notices)
+    key = notice.reclaim or notice.kind.value
+    if notice.withdrawn:
+        if standing.pop(key, None) is None:
+            return instance, (), False
+        return _withdraw(notice, instance, standing, debts, scribe)
+    known = standing.get(key)
+    if known is not None and known <= notice.ends_at:
+        return instance, (), False
+    standing[key] = notice.ends_at
+    subject = f"{notice.id}/{instance.name}"
+    told = event_id(EventType.NOTICE_RECEIVED, scribe.region, subject)
+    event = scribe.event(
+        EventType.NOTICE_RECEIVED,
+        subject,
+        Cause.NOTICE,
+        at=notice.issued_at,
+        workload=instance.workload,
+        pool=instance.pool,
+        instance=instance.name,
+        data={"reclaim": notice.reclaim, "kind": notice.kind.value, "ends_at": notice.ends_at},
+    )
+    after = replace(instance, notices=tuple(sorted(standing.items())))
+    if instance.noticed and instance.ends_at <= notice.ends_at:
+        return after, (event,), False
+    if not instance.released:
+        debts.setdefault(instance.name, Debt(instance.workload, instance.name, Cause.NOTICE, told, instance.paid))
+    after = replace(
+        after,
+        phase=Phase.DRAINING,
+        noticed=True,
+        ends_at=min(notice.ends_at, instance.ends_at) if instance.ends_at else notice.ends_at,
+        reclaim=notice.reclaim,
+        cause=Cause.NOTICE,
+        cause_event=told,
+    )
+    return after, (event,), True
+
+
+def _withdraw(
+    notice: Notice, instance: Instance, standing: Mapping[str, int], debts: dict[str, Debt], scribe: Scribe
+) -> tuple[Instance, tuple[Event, ...], bool]:
+    event = scribe.event(
+        EventType.NOTICE_WITHDRAWN,
+        f"{notice.id}/{instance.name}",
+        Cause.NOTICE_WITHDRAWN,
+        caused_by=instance.cause_event,
+        workload=instance.workload,
+        pool=instance.pool,
+        instance=instance.name,
+        data={"reclaim": notice.reclaim},
+    )
+    kept = tuple(sorted(standing.items()))
+    if kept:
+        key, ends_at = min(kept, key=lambda entry: (entry[1], entry[0]))
+        # an agreed return is not put off by what a provider takes back
+        ends_at = min(ends_at, instance.ends_at) if instance.released else ends_at
+        return replace(instance, notices=kept, ends_at=ends_at, reclaim=key), (event,), False
+    debts.pop(instance.name, None)
+    staying = Phase.JOINED if instance.joined_at else Phase.BOOTING
+    after = replace(
+        instance,
+        notices=(),
+        phase=Phase.DRAINING if instance.released else staying,
+        noticed=False,
+        ends_at=instance.ends_at if instance.released else 0,
+        reclaim="",
+        cause=Cause.NOTICE_WITHDRAWN,
+        cause_event=event.id,
+    )
+    return after, (event,), False

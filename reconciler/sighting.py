@@ -1,0 +1,108 @@
+"""Which rows of a listing are ours, which of them the fleet does not know yet, and which a person has to look at.
+
+Called by `census` once a cycle. Only our mark makes a row ours: another estate's or region's mark is foreign, a row
+without one is nobody's, and neither is ever touched. A row of ours that the fleet lost (an empty memory after a
+restart) comes back from its mark. What carries our mark and makes no sense is quarantined: shown, never acted on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ledger.events import Paid
+from pools.provider import Mark, Server
+from reconciler.fleet import Instance, Phase
+
+PAID = frozenset(paid.value for paid in Paid)
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A server under our mark that is quarantined, and why."""
+
+    row: Server
+    reason: str
+
+
+@dataclass
+class Rows:
+    """One listing, sorted: `known` by name, `restored` instances made from marks, strays, and how many are foreign."""
+
+    known: dict[str, Server] = field(default_factory=dict)
+    restored: list[Instance] = field(default_factory=list)
+    strays: list[Stray] = field(default_factory=list)
+    foreign: int = 0
+
+
+def sort_rows(
+    servers: tuple[Server, ...],
+    instances: Mapping[str, Instance],
+    *,
+    estate: str,
+    region: str,
+    projects: frozenset[str],
+    workloads: frozenset[str],
+) -> Rows:
+    """The listing's rows by what they are to us; of twins, the one we know (or the oldest) stays and is ours."""
+    rows = Rows()
+    twins: list[Server] = []
+    for server in servers:
+        mark = server.mark
+        if mark is None or not server.id:
+            continue
+        if mark.estate != estate or mark.region != region or server.project not in projects:
+            rows.foreign += 1
+            continue
+        other = rows.known.get(mark.name)
+        if other is None:
+            rows.known[mark.name] = server
+            continue
+        known = instances.get(mark.name)
+        first, twin = sorted(
+            (server, other), key=lambda row: (known is None or row.id != known.server, row.created_at, row.id)
+        )
+        rows.known[mark.name] = first
+        twins.append(twin)
+    rows.strays += [Stray(twin, f"a second server has the key {_name(twin)}") for twin in twins]
+    for name, server in list(rows.known.items()):
+        known = instances.get(name)
+        if known is not None and known.phase is not Phase.GONE:
+            continue
+        reason = _unreadable(server.mark, workloads)
+        if reason:
+            rows.strays.append(Stray(server, reason))
+            del rows.known[name]
+        elif server.mark is not None:
+            rows.restored.append(_from_mark(server, server.mark))
+    return rows
+
+
+def _name(server: Server) -> str:
+    return server.mark.name if server.mark else server.name
+
+
+def _unreadable(mark: Mark | None, workloads: frozenset[str]) -> str:
+    """Why no instance can be made from a mark; empty when one can."""
+    if mark is None or not mark.name:
+        return "its mark has no key"
+    if mark.workload not in workloads:
+        return f"no contract is called {mark.workload!r}"
+    if mark.paid not in PAID or mark.units < 1:
+        return f"its mark says {mark.units} units paid as {mark.paid!r}"
+    return ""
+
+
+def _from_mark(server: Server, mark: Mark) -> Instance:
+    return Instance(
+        name=mark.name,
+        pool=server.pool,
+        project=server.project,
+        workload=mark.workload,
+        units=mark.units,
+        paid=Paid(mark.paid),
+        phase=Phase.BOOTING,
+        requested_at=server.created_at,
+        epoch=mark.epoch,
+        server=server.id,
+    )

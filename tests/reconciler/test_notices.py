@@ -1,0 +1,127 @@
+"""Notices: heard once, at their earliest end, until every one of them is withdrawn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ledger.causes import Cause
+from ledger.events import EventType
+from pools.provider import Notice, NoticeKind, Signals
+from reconciler.census import Census, take
+from reconciler.fleet import Fleet, Instance, Phase
+from tests.reconciler.builders import SECOND, START, fleet, instance, listing, name, node, row, scribe, sight
+
+WINDOW = 120 * SECOND
+
+
+def notice(
+    of: Instance, *, ends: int = WINDOW, reclaim: str = "rc-1", withdrawn: bool = False, at: int = START
+) -> Notice:
+    return Notice(
+        f"{reclaim}/{of.server}/{ends}",
+        of.server,
+        of.name,
+        of.pool,
+        reclaim,
+        NoticeKind.RECLAIM,
+        at,
+        START + ends,
+        withdrawn,
+    )
+
+
+def heard(known: Fleet, *notices: Notice) -> Census:
+    """One pass in which everything known is listed and is a node."""
+    signals = Signals(START, "1", notices=notices)
+    instances = known.instances.values()
+    nodes = {i.name: node(i) for i in instances if i.joined_at}
+    return take(known, sight(*[row(i) for i in instances], signals=signals, nodes=nodes), scribe())
+
+
+def one(census: Census) -> Instance:
+    return census.fleet.instances[name(1)]
+
+
+HERE = instance()
+
+
+def test_a_notice_makes_the_instance_drain_and_owes_its_replacement() -> None:
+    census = heard(fleet(HERE), notice(HERE))
+    assert (one(census).phase, one(census).ends_at) == (Phase.DRAINING, START + WINDOW)
+    assert [(d.instance, d.cause) for d in census.fleet.debts] == [(HERE.name, Cause.NOTICE)]
+
+
+def test_a_notice_said_twice_is_one_notice() -> None:
+    once = heard(fleet(HERE), notice(HERE), notice(HERE))
+    twice = heard(once.fleet, notice(HERE))
+    assert len(once.notices) == 1
+    assert not twice.notices
+    assert not twice.events
+    assert twice.fleet.debts == once.fleet.debts
+
+
+def test_a_later_end_never_extends_and_an_earlier_one_holds() -> None:
+    first = heard(fleet(HERE), notice(HERE))
+    assert one(heard(first.fleet, notice(HERE, ends=2 * WINDOW))).ends_at == START + WINDOW
+    earlier = heard(first.fleet, notice(HERE, ends=30 * SECOND))
+    assert one(earlier).ends_at == START + 30 * SECOND
+
+
+def test_a_notice_that_comes_late_still_counts_from_its_own_end() -> None:
+    late = heard(fleet(HERE), notice(HERE, ends=-5 * SECOND, at=START - WINDOW))
+    assert one(late).ends_at == START - 5 * SECOND
+    assert late.events[0].occurred_at == START - WINDOW
+
+
+def test_a_withdrawn_notice_gives_the_instance_back_and_owes_nothing() -> None:
+    census = heard(heard(fleet(HERE), notice(HERE)).fleet, notice(HERE, withdrawn=True))
+    assert one(census).phase is Phase.SERVING
+    assert (one(census).ends_at, one(census).noticed) == (0, False)
+    assert not census.fleet.debts
+    assert [event.type for event in census.events] == [EventType.NOTICE_WITHDRAWN]
+
+
+def test_a_withdrawal_holds_after_the_end_was_moved_earlier() -> None:
+    moved = heard(heard(fleet(HERE), notice(HERE)).fleet, notice(HERE, ends=30 * SECOND))
+    assert not one(heard(moved.fleet, notice(HERE, ends=30 * SECOND, withdrawn=True))).noticed
+
+
+def test_of_two_reclaims_the_one_that_is_not_withdrawn_still_takes_the_instance() -> None:
+    both = heard(fleet(HERE), notice(HERE), notice(HERE, ends=30 * SECOND, reclaim="rc-2"))
+    left = heard(both.fleet, notice(HERE, ends=30 * SECOND, reclaim="rc-2", withdrawn=True))
+    assert one(left).noticed
+    assert one(left).ends_at == START + WINDOW
+    assert left.fleet.debts
+    assert not one(heard(left.fleet, notice(HERE, withdrawn=True))).noticed
+
+
+def test_a_withdrawal_of_what_was_never_said_changes_nothing() -> None:
+    known = fleet(HERE)
+    assert heard(known, notice(HERE, withdrawn=True)).fleet.instances == known.instances
+
+
+def test_a_withdrawn_notice_does_not_undo_our_own_release() -> None:
+    leaving = replace(HERE, phase=Phase.DRAINING, released=True, ends_at=START + 60 * SECOND)
+    census = heard(heard(fleet(leaving), notice(HERE)).fleet, notice(HERE, withdrawn=True))
+    assert (one(census).phase, one(census).released) == (Phase.DRAINING, True)
+    assert one(census).ends_at == START + 60 * SECOND
+
+
+def test_a_notice_for_what_failed_or_is_gone_is_not_heard() -> None:
+    assert not heard(fleet(replace(HERE, phase=Phase.FAILED)), notice(HERE)).notices
+    shown = sight(signals=Signals(START, "1", notices=(notice(HERE),)))
+    assert not take(fleet(replace(HERE, phase=Phase.GONE)), shown, scribe()).notices
+
+
+def test_after_a_restart_a_standing_notice_is_heard_with_the_listing_that_brings_the_instance_back() -> None:
+    signals = Signals(START, "1", notices=(notice(HERE),))
+    nodes = {HERE.name: node(HERE)}
+    census = take(Fleet(), sight(row(HERE), signals=signals, nodes=nodes), scribe())
+    assert one(census).noticed
+    assert not census.unheard
+
+
+def test_a_notice_that_nobody_can_place_yet_is_asked_for_again() -> None:
+    shown = replace(sight(signals=Signals(START, "1", notices=(notice(HERE),))), listing=listing(complete=False))
+    assert take(Fleet(), shown, scribe()).unheard
+    assert not take(Fleet(), replace(shown, listing=listing()), scribe()).unheard

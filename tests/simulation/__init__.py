@@ -1,0 +1,1 @@
+"""The simulated region under the reconciler."""
