@@ -17,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 
-from benchmarks.region_model import present_as
+from benchmarks.region_model_memory import present_as
 from benchmarks.region_model_record import failure_trace
 from simulation.region_model import sample, topology_of
 from simulation.region_parameters import packaged
