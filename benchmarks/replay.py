@@ -137,6 +137,7 @@ def quality_text(found: Quality) -> str:
     ]
     head = (
         f"next hour: error {found.error:.4f} losses a pool-hour, same as the last hour {found.last_error:.4f};"
+        f" squared {found.squared:.3f} against {found.last_squared:.3f};"
         f" coverage of the strict quantile {found.coverage:.4f}, of the last hour's rate {found.last_coverage:.4f}"
     )
     return "\n".join([head, *rows])

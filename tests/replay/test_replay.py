@@ -198,7 +198,7 @@ def test_a_regret_is_none_where_hindsight_gains_nothing() -> None:
 
 def test_the_ranker_beats_the_last_hour_on_a_stormy_history() -> None:
     found = quality(made(stormy(5), days=6))
-    assert found.error < found.last_error
+    assert found.squared < found.last_squared
     assert found.coverage >= 0.9
     assert found.deciles[-1][1] > found.deciles[0][1]
 
