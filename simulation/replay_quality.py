@@ -23,8 +23,10 @@ COVERED = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Mean absolute and mean squared errors in losses a pool-hour, shares of pool-hours covered, and (predicted, seen) rates by decile
-    of the prediction, per node-hour.
+    """Mean absolute and mean squared errors in losses a pool-hour, shares of pool-hours covered, and (predicted, seen)
+    rates by decile of the prediction, per node-hour.
+
+    Most pool-hours lose nothing, which the absolute error rewards; the squared one is proper for an expected count.
     """
 
     error: float
