@@ -98,7 +98,7 @@ def read(tree: Tree, converters: Mapping[str, Converter] = CONVERTERS) -> Read:
         if path not in there:
             broken.add(kind)
             if _listed_whole(tree):
-                hint = f"the reference estate has one to copy from: repo_layout/estate/{path}"
+                hint = "repo_layout/samples/valid/minimal is a small estate to start from"
                 findings.append(Finding("EBT-125", Place(path), f"the estate has no {path}", "", path, hint))
     return Read(tuple(sources), tuple(findings), frozenset(broken))
 
