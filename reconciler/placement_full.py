@@ -15,7 +15,8 @@ import numpy as np
 
 from reconciler import placement_lp
 from reconciler.placement_greedy import drop_loose, grow, move_for_gain, shrink_excess, trim
-from reconciler.placement_state import Line, Standing
+from reconciler.placement_line import Line
+from reconciler.placement_state import Standing
 from reconciler.placement_table import Floats, Ints, Table, table
 from reconciler.problem import Move, Problem
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 
 from correlation_groups.spread import keeps_pools
-from reconciler.placement_state import Line, Standing
+from reconciler.placement_line import Line
+from reconciler.placement_state import Standing
 
 TRIES = 600
 """Exchanges tried in one plan at most: some 0.1 s. A region that is short by bad luck needs a few dozen."""
