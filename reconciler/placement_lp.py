@@ -55,14 +55,16 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Relaxed:
-    """The fractional answer: columns of the table with their lots, reduced costs per unit of *all* columns (what a unit
-    costs there, capacity priced in), units left out per line and what one counts, the value and the proven bound (1e-6
-    per hour, what is left out included).
+    """The fractional answer: columns of the table that are used, and their lots.
+
+    `reduced` are the reduced costs of *all* columns: what a lot costs there, capacity priced in, beyond what its
+    workload pays for its last one. `short` are units left out per line, `short_cost` what one counts; `value` and the
+    proven `bound` (1e-6 per hour) count them, too.
     """
 
     used: Ints
     lots: Floats
-    priced: Floats
+    reduced: Floats
     short: Floats
     short_cost: Floats
     value: float
@@ -132,10 +134,8 @@ class _Master:
                 steady = duals
             reduced = self.rows.reduced(steady)
             bound = self._bound(steady, reduced)
-            trial = steady
             fresh = self._attractive(reduced)
             if not fresh.size:
-                trial = duals
                 reduced = self.rows.reduced(duals)
                 bound = max(bound, self._bound(duals, reduced))
                 fresh = self._attractive(reduced)
@@ -144,7 +144,7 @@ class _Master:
             answer = Relaxed(
                 used=self.order[lots > _TOLERANCE],
                 lots=lots[lots > _TOLERANCE],
-                priced=reduced / self.table.quantum + trial[: len(self.table.lines)][self.table.line],
+                reduced=reduced,
                 short=values[: len(self.table.lines)],
                 short_cost=self.short_cost,
                 value=value,
