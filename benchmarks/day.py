@@ -27,7 +27,7 @@ from repo_layout.model import Estate
 from simulation.day import WARM_UP_MS
 from simulation.trace_measures import HOUR_MS
 
-SCALE = 65
+SCALE = 67
 """Percent of the reference estate's maxima at which about 800 instances stand, found by trying."""
 
 HOURS = 24.0

@@ -17,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 
-from benchmarks.region_model import present_as
+from benchmarks.region_model_memory import present_as
 from benchmarks.region_model_record import failure_trace
 from simulation.region_model import sample, topology_of
 from simulation.region_parameters import packaged
@@ -137,6 +137,7 @@ def quality_text(found: Quality) -> str:
     ]
     head = (
         f"next hour: error {found.error:.4f} losses a pool-hour, same as the last hour {found.last_error:.4f};"
+        f" squared {found.squared:.3f} against {found.last_squared:.3f};"
         f" coverage of the strict quantile {found.coverage:.4f}, of the last hour's rate {found.last_coverage:.4f}"
     )
     return "\n".join([head, *rows])

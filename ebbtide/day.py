@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -237,10 +238,9 @@ def aside(order: Order) -> Iterator[Aside]:
 
 
 def _pass_aside(order: Order, pipe: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal interrupts both; the other process ends this one
     try:
         passed, _ = let_pass(order, lambda share, note: pipe.send((share, note)))
-    except KeyboardInterrupt:
-        return
     except EbbtideError as error:
         pipe.send(str(error))
         return

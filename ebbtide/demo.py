@@ -54,6 +54,7 @@ def _run(args: argparse.Namespace, terminal: Terminal, state: State, chosen: Los
         passed, events = let_pass(order(OURS), lambda share, note: _both(bars, beside, share, note))
         ours = booked(state, part, passed, events, policy=OURS, period=period)
         theirs_passed = beside.join(lambda share, note: bars.show(1, share, note))
+    terminal.say("both days have passed; closing the books and drawing the report")
     theirs = booked(state, part, theirs_passed, spooled_events(state, THEIRS), policy=THEIRS, period=period)
     record = recorded(order(OURS), part, day, passed.last, (ours.record, theirs.record))
     state.write_journals(passed.journals)

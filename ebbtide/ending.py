@@ -104,22 +104,24 @@ def recorded(
 
 
 def telling_loss(events: Sequence[Event], period: Period) -> str:
-    """The lost instance whose story has the most to tell: notice, drain, work lost, replacement, restore; of equal
-    ones the one that cost the most work. Empty when none was lost.
+    """The lost instance whose story has the most to tell: notice, drain, work lost, a replacement asked for at once; of
+    equal ones the one that cost the most work. Empty when none was lost.
     """
-    noticed: dict[str, str] = {}
+    noticed: dict[str, Event] = {}
     told: dict[str, set[EventType]] = {}
     cost: dict[str, int] = {}
     for event in events:
         if event.type is EventType.NOTICE_RECEIVED and period.from_ms <= event.occurred_at < period.to_ms:
-            noticed[event.id] = event.instance
-        subject = noticed.get(event.caused_by) or event.instance
-        told.setdefault(subject, set()).add(event.type)
-        if event.type is EventType.INSTANCE_REQUESTED and event.caused_by in noticed:
-            told[subject].add(EventType.RESTORED)  # a request in answer to the notice is its replacement
+            noticed[event.id] = event
+        notice = noticed.get(event.caused_by)
+        if event.type is EventType.INSTANCE_REQUESTED:
+            if notice is not None and event.occurred_at - notice.occurred_at <= AT_ONCE_MS:
+                told.setdefault(notice.instance, set()).add(event.type)
+        else:
+            told.setdefault(event.instance, set()).add(event.type)
         if event.type is EventType.WORK_LOST:
             cost[event.instance] = int(event.data["unit_ms"])
-    lost = set(noticed.values())
+    lost = {event.instance for event in noticed.values()}
     return max(lost, key=lambda name: (len(told[name] & TELLING), cost.get(name, 0), name), default="")
 
 
@@ -129,10 +131,13 @@ def noticed_at(events: Iterable[Event], instance: str) -> int:
     return next(told, 0)
 
 
+AT_ONCE_MS = 60_000
+"""A replacement asked for later than this waited for room."""
+
 TELLING = frozenset(
     {
         EventType.NOTICE_RECEIVED, EventType.DRAIN_STARTED, EventType.DRAIN_ENDED, EventType.WORK_LOST,
-        EventType.RESTORED, EventType.INSTANCE_LOST,
+        EventType.INSTANCE_REQUESTED, EventType.INSTANCE_LOST,
     }
 )  # fmt: skip
 

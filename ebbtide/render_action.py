@@ -96,12 +96,13 @@ def _happened(life: Life, currency: str, paint: Paint) -> list[Row]:
         redone = int(work.data["unit_ms"])
         text = f"{span(redone)} of unit time to do again" if redone else "nothing to do again: all of it was saved"
         add(work, "work", text, life.costs.get(work.id, 0))
-    if life.lost is not None:
-        add(life.lost, "gone", words(life.lost.cause.value))
-    elif life.ended is not None:
-        add(life.ended, "gone", "returned to the provider" if life.drains else words(life.ended.cause.value))
+    gone = life.lost or life.ended
+    if gone is not None:
+        returned = life.lost is None and bool(life.drains)
+        add(gone, "gone", "returned to the provider" if returned else words(gone.cause.value))
     for other in life.replacements:
-        add(other.requested, "replaced", _replacement(other, life))
+        add(other.requested, "replaced", _replacement(other))
+    rows += _joined(life, paint)
     rows += _restored(life, paint)
     return [row for _, row in sorted(rows, key=lambda item: item[0])]
 
@@ -112,11 +113,22 @@ def _drained(began: Event, ended: Event) -> str:
     return f"{ended.data['outcome']} after {span(ended.occurred_at - began.occurred_at)}, {span(left)} to spare{late}"
 
 
-def _replacement(other: Replacement, life: Life) -> str:
+def _replacement(other: Replacement) -> str:
     text = f"by {other.requested.instance} in {other.requested.pool}"
     if other.joined is not None:
-        return f"{text}, a node {span(other.joined.occurred_at - _moment(life))} after {_beginning(life)}"
-    return f"{text}, which never joined" if other.started is None else f"{text}, still booting at the end"
+        return text
+    return f"{text}, which never came" if other.started is None else f"{text}, booting at the end"
+
+
+def _joined(life: Life, paint: Paint) -> list[tuple[int, Row]]:
+    """The moments from which replacements took work."""
+    rows = []
+    for other in life.replacements:
+        if other.joined is not None:
+            at = other.joined.occurred_at
+            text = f"{other.requested.instance} takes work, {span(at - _moment(life))} after {_beginning(life)}"
+            rows.append((at, (clock(at, millis=True), paint.bold("joined"), text)))
+    return rows
 
 
 def _beginning(life: Life) -> str:

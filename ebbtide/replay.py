@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
@@ -45,9 +46,13 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     ):
         waiting = {pool.submit(_run, cell): number for number, cell in enumerate(todo)}
         found: dict[int, Score] = {}
-        for done in as_completed(waiting):
-            found[waiting[done]] = done.result()
-            bars.show(0, len(found) / len(todo), f"{len(found)} of {len(todo)}")
+        try:
+            for done in as_completed(waiting):
+                found[waiting[done]] = done.result()
+                bars.show(0, len(found) / len(todo), f"{len(found)} of {len(todo)}")
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # what has begun ends by itself, the rest never begins
+            raise
     scores = tuple(found[number] for number in sorted(found))
     view = ReplayView(trace.name, trace.source, plan, scores, summaries(scores))
     if terminal.as_json:
@@ -65,6 +70,7 @@ def _loaded(name: str, folder: str) -> Trace:
 
 
 def _ready(name: str, folder: str, plan: Plan) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal interrupts every process; ours decides
     _replayers[:] = [Replayer(_loaded(name, folder), plan)]
 
 

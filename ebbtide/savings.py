@@ -11,6 +11,7 @@ from ebbtide.render_savings import SavingsView, as_document, as_text
 from ebbtide.state import RunRecord, State
 from ebbtide.terminal import Terminal
 from ledger.adapters.clickhouse import ClickHouseLedger
+from ledger.events import EventType
 from ledger.reports import NetSaving, by_tier, summed
 
 
@@ -66,8 +67,9 @@ def _behind(
     record: RunRecord,
     rows: tuple[NetSaving, ...],
 ) -> int:
-    ids = [name for row in rows for name in ledger.ids_behind(row.behind(args.behind), record.period)]
-    every = list(dict.fromkeys(ids))
+    counted = [row for row in rows if getattr(row, args.behind)]
+    ids = [name for row in counted for name in ledger.ids_behind(row.behind(args.behind), record.period)]
+    every = sorted(dict.fromkeys(ids), key=lambda name: name.startswith(EventType.RATE_KNOWN.value))  # rates last
     if terminal.as_json:
         terminal.document({"term": args.behind, "workload": args.workload or "", "events": every})
     else:

@@ -24,7 +24,7 @@ from reconciler.placement import place
 from reconciler.ports import Demand, SchedulerView
 from reconciler.problem import Placement
 from reconciler.standing import ground_of, spreads_of
-from reconciler.steps import Refusal, Step
+from reconciler.steps import ADDS, Refusal, Step
 from repo_layout.documents import DirectoryEntry
 
 
@@ -121,7 +121,13 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         limits=part.estate.region(part.region).guard,
         state=memory.guard,
         ground=ground_of(part),
-        spreads=spreads_of(part, counted.fleet, claimed, appraisal.offers),
+        spreads=spreads_of(
+            part,
+            counted.fleet,
+            claimed,
+            appraisal.offers,
+            growing=frozenset(step.workload for step in found.steps if step.kind in ADDS),
+        ),
     )
     told, given = refusals.tell(verdict.refused, memory.refusals, scribe)
     after = replace(

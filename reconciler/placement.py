@@ -11,7 +11,6 @@ program first and lets the same steps round it. `auto` chooses by the problem al
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from operator import attrgetter
 from typing import Literal
 
@@ -51,12 +50,12 @@ def place(problem: Problem, *, mode: Mode = "auto", last: Placement | None = Non
     # Imported late: the solver costs 0.15 s and 30 MiB, and an ordinary cycle does without.
     from reconciler.placement_full import place_full  # noqa: PLC0415
 
-    greedy = finish(standing, moves, mode="full")
     rounded = place_full(problem, standing)
     if rounded is None:
-        return greedy
-    answer = finish(rounded[0], rounded[1], mode="full", bound_micro=rounded[2])
-    return min(answer, replace(greedy, bound_micro=rounded[2]), key=_worth)
+        return finish(standing, moves, mode="full")
+    greedy = finish(standing, moves, mode="full", bound_micro=rounded.bound_micro(standing))
+    answer = finish(rounded.standing, rounded.moves, mode="full", bound_micro=rounded.bound_micro(rounded.standing))
+    return min(answer, greedy, key=_worth)
 
 
 def _worth(placement: Placement) -> tuple[int, ...]:

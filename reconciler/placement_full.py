@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,8 +20,33 @@ from reconciler.placement_table import Floats, Ints, Table, table
 from reconciler.problem import Move, Problem
 
 
-def place_full(problem: Problem, greedy: Standing) -> tuple[Standing, list[Move], int | None] | None:
-    """The rounded plan, its moves, and the proven bound where nothing was held; None where nothing is to be spread.
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """The rounded plan and its moves, with what the linear program has proven."""
+
+    standing: Standing
+    moves: list[Move]
+    _columns: Table
+    _relaxed: placement_lp.Relaxed
+    _most_short: Floats
+
+    def bound_micro(self, plan: Standing) -> int | None:
+        """A lower bound of the hourly cost of any plan that leaves out what `plan` does.
+
+        None where instances are held (the program was solved as if none were), and where `plan` leaves out more than
+        the program was allowed to.
+        """
+        if plan.problem.held:
+            return None
+        placed = [plan.line_of(line.need.workload)[1].placed for line in self._columns.lines]
+        short = np.maximum(0.0, self._columns.wanted - np.array(placed))
+        if (short > self._most_short).any():
+            return None
+        return round(self._relaxed.bound - float(np.dot(short, self._relaxed.short_cost)))
+
+
+def place_full(problem: Problem, greedy: Standing) -> Rounded | None:
+    """The rounded plan; None where nothing is to be spread or the solver gives up: greedy is the answer then.
 
     `greedy` is a standing of the same problem after all steps. Where instances are held, the program is solved as if
     none were, and says what growth prefers; what runs moves only for a gain of its own.
@@ -31,17 +56,20 @@ def place_full(problem: Problem, greedy: Standing) -> tuple[Standing, list[Move]
     columns = table(empty)
     if not columns.size:
         return None
-    started, short = _start(columns, greedy)
-    relaxed = placement_lp.solve(empty, columns, started, short)
+    started, most_short = _start(columns, greedy)
+    relaxed = placement_lp.solve(empty, columns, started, most_short)
+    if relaxed is None:
+        return None
     standing = Standing(problem)
     trim(standing)
     grow(standing, only_floors=True)
     preference = _Preference(columns, relaxed)
     preference.take_whole(standing)
+    preference.take_remainders(standing)
     grow(standing, preference.order)
     drop_loose(standing)
     moves = shrink_excess(standing) + move_for_gain(standing)
-    return standing, moves, None if problem.held else round(relaxed.bound)
+    return Rounded(standing, moves, columns, relaxed, most_short)
 
 
 def _emptied(problem: Problem) -> Problem:
@@ -86,6 +114,20 @@ class _Preference:
                     room = standing.room(line, k, min(missing, -(-line.short // line.quanta[k])))
                     if room:
                         standing.add(line, k, room)
+
+    def take_remainders(self, standing: Standing) -> None:
+        """One lot more in the columns with the largest remainders, of all lines alike, where a line is still short."""
+        waiting = []
+        for number, model in enumerate(self._columns.lines):
+            line = standing.line_of(model.need.workload)[1]
+            if line.short:
+                waiting += [
+                    (int(lots + 1e-6) - lots, number, k) for k, lots in self._lots[number].items() if lots % 1 > 1e-6
+                ]
+        for _, number, k in sorted(waiting):
+            line = standing.line_of(self._columns.lines[number].need.workload)[1]
+            if line.short >= line.quanta[k] and standing.room(line, k, 1):
+                standing.add(line, k, 1)
 
     def order(self, line: Line) -> Sequence[int]:
         """Largest remainders first, then by priced cost."""

@@ -287,6 +287,8 @@ def _gains(standing: Standing, line: Line, targets: Callable[[Line], Sequence[in
 
 def move_for_gain(standing: Standing, columns: Callable[[Line], Sequence[int]] | None = None) -> list[Move]:
     """The moves that pay, best first, at most `max_moves` lots; `columns` restricts the targets of a line."""
+    if standing.problem.max_moves <= 0:
+        return []
     targets = columns or standing.order
     offers: list[tuple[int, int, int, int, Line]] = []
     for number, line in enumerate(standing.lines):

@@ -12,7 +12,7 @@ from reconciler.problem import Lack
 
 def waits_for_domains(standing: Standing, line: Line, k: int) -> bool:
     """Whether only the count of domains refuses column `k` now, so that it may open again."""
-    return _obstacle(standing, line, k) is Lack.POOL_COUNT
+    return len(line.domain_lots) < line.required and _obstacle(standing, line, k) is Lack.POOL_COUNT
 
 
 def obstacles(standing: Standing, line: Line) -> tuple[Lack, ...]:

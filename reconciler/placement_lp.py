@@ -41,7 +41,7 @@ CHEAPEST = 6
 MOST_NEW = 8
 """Columns per workload that one round of pricing adds at most."""
 
-INERTIA = 0.6
+INERTIA = 0.3
 """Weight of the earlier duals in pricing. Smoothing (Wentges 1997) keeps prices from swinging."""
 
 _ALL_COLUMNS = 4_000
@@ -53,36 +53,49 @@ _TOLERANCE = 1e-6
 @dataclass(frozen=True, slots=True)
 class Relaxed:
     """The fractional answer: columns of the table with their lots, reduced costs per unit of *all* columns (what a unit
-    costs there, capacity priced in), units left out per line, the value and the proven bound (1e-6 per hour).
+    costs there, capacity priced in), units left out per line and what one counts, the value and the proven bound (1e-6
+    per hour, what is left out included).
     """
 
     used: Ints
     lots: Floats
     priced: Floats
     short: Floats
+    short_cost: Floats
     value: float
     bound: float
     rounds: int
 
 
 def solve(
-    standing: Standing, columns: Table, started: Ints, most_short: Floats, *, rounds: int | None = None
-) -> Relaxed:
-    """Solves the program; `started` are columns that carry a feasible start, which leaves `most_short` units out;
-    `rounds` overrides the budget, for a benchmark that proves a bound.
+    standing: Standing,
+    columns: Table,
+    started: Ints,
+    most_short: Floats,
+    *,
+    rounds: int | None = None,
+    short_cost: Floats | None = None,
+) -> Relaxed | None:
+    """Solves the program; None where HiGHS gives up on it.
+
+    `started` are columns that carry a feasible start, which leaves `most_short` units out.
+    `rounds` overrides the budget, and `short_cost` what a unit left out counts, for a benchmark that proves a bound.
     """
     budget = rounds or (ROUNDS if columns.size < LARGE else LARGE_ROUNDS)
-    return _Master(standing, columns, started, most_short).run(budget)
+    costs = short_costs(columns) if short_cost is None else short_cost
+    return _Master(standing, columns, started, most_short, costs).run(budget)
 
 
 class _Master:
     """The growing program: rows of `Rows`, one shortage column per line first, then columns of the table."""
 
-    def __init__(self, standing: Standing, columns: Table, started: Ints, most_short: Floats) -> None:
+    def __init__(
+        self, standing: Standing, columns: Table, started: Ints, most_short: Floats, short_cost: Floats
+    ) -> None:
         self.table = columns
         self.rows: Rows = fixed_rows(standing, columns)
         self.solver = solver(threads=1, random_seed=1, solver="simplex")
-        self.short_cost = _short_costs(columns)
+        self.short_cost = short_cost
         self.most_short = most_short
         self.units = columns.most * columns.quantum
         self.inside = np.zeros(columns.size, dtype=bool)
@@ -90,12 +103,18 @@ class _Master:
         self._open()
         self._bring(self._first(started))
 
-    def run(self, budget: int) -> Relaxed:
-        """Rounds of solving, pricing and binding, until the bound is near or the budget is spent."""
+    def run(self, budget: int) -> Relaxed | None:
+        """Rounds of solving, pricing and binding, until the bound is near or the budget is spent.
+
+        Where the solver gives up, the round before is the answer; None in the first.
+        """
         best_bound = -np.inf
         steady: Floats = np.zeros(0)
+        answer: Relaxed | None = None
         for number in range(budget):
             self.solver.run()
+            if self.solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+                break
             solution = self.solver.getSolution()
             values = np.array(solution.col_value)
             value = float(self.solver.getInfo().objective_function_value)
@@ -117,21 +136,23 @@ class _Master:
                 bound = max(bound, self._bound(duals, reduced))
                 fresh = self._attractive(reduced)
             best_bound = max(best_bound, bound)
+            lots = values[len(self.table.lines) :]
+            answer = Relaxed(
+                used=self.order[lots > _TOLERANCE],
+                lots=lots[lots > _TOLERANCE],
+                priced=reduced / self.table.quantum + trial[: len(self.table.lines)][self.table.line],
+                short=values[: len(self.table.lines)],
+                short_cost=self.short_cost,
+                value=value,
+                bound=best_bound,
+                rounds=number + 1,
+            )
             gap_ppm = (value - best_bound) * 1_000_000 / max(1.0, abs(best_bound))
-            if (not broken and (not fresh.size or gap_ppm < ENOUGH_PPM)) or number == budget - 1:
+            if not broken and (not fresh.size or gap_ppm < ENOUGH_PPM):
                 break
             self._bound_rows(broken)
             self._bring(fresh)
-        lots = values[len(self.table.lines) :]
-        return Relaxed(
-            used=self.order[lots > _TOLERANCE],
-            lots=lots[lots > _TOLERANCE],
-            priced=self._priced(reduced, trial),
-            short=values[: len(self.table.lines)],
-            value=value,
-            bound=best_bound,
-            rounds=number + 1,
-        )
+        return answer
 
     def _open(self) -> None:
         rows = self.rows
@@ -200,10 +221,6 @@ class _Master:
             fixed += _best_fill(block.of(per_unit), block.of(self.units), table.reach[block.lines])
         return fixed
 
-    def _priced(self, reduced: Floats, duals: Floats) -> Floats:
-        table = self.table
-        return reduced / table.quantum + duals[: len(table.lines)][table.line]
-
 
 def _least(table: Table, values: Floats, most: int) -> Ints:
     """The columns of each line with its `most` least values, in the order of the table."""
@@ -235,7 +252,7 @@ def _best_fill(per_unit: Floats, units: Floats, reach: Floats) -> float:
     return float((per_unit * np.clip(reach[:, None] - before, 0.0, units)).sum())
 
 
-def _short_costs(columns: Table) -> Floats:
+def short_costs(columns: Table) -> Floats:
     """What leaving one unit out counts: above any unit's cost, and four times as much for each stricter tier.
 
     Greedy has settled who may stay short and by how much, so this only has to be worth serving and to prefer strict

@@ -45,13 +45,25 @@ def repair(standing: Standing, order: Order) -> int:
 
 
 def fill(standing: Standing, line: Line, columns: Sequence[int]) -> list[Step]:
-    """Adds what the line is short of, column after column; returns the additions."""
+    """Adds what the line is short of, column after column; returns the additions.
+
+    Where lots differ, whole lots come first and only then one that holds more than is still wanted, the smallest first:
+    the units beyond are paid for and do nothing.
+    """
+    steps = _fill(standing, line, columns, beyond=line.smallest == line.largest)
+    if line.short and line.smallest != line.largest:
+        steps += _fill(standing, line, sorted(columns, key=line.quanta.__getitem__), beyond=True)
+    return steps
+
+
+def _fill(standing: Standing, line: Line, columns: Sequence[int], *, beyond: bool) -> list[Step]:
     steps = []
     for k in columns:
         short = line.wanted - line.placed
         if short <= 0:
             break
-        lots = standing.room(line, k, -(-short // line.quanta[k]))
+        lots = -(-short // line.quanta[k]) if beyond else short // line.quanta[k]
+        lots = standing.room(line, k, lots)
         if lots:
             standing.add(line, k, lots)
             steps.append((line, k, lots))

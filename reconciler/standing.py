@@ -32,15 +32,26 @@ def _largest(part: Partition, offers: Offers) -> int:
 
 
 def spreads_of(
-    part: Partition, fleet: Fleet, claimed: Mapping[str, claims.Claim], offers: Mapping[str, Offers]
+    part: Partition,
+    fleet: Fleet,
+    claimed: Mapping[str, claims.Claim],
+    offers: Mapping[str, Offers],
+    *,
+    growing: frozenset[str],
 ) -> dict[str, Spread]:
-    """For the guard's second look: units that stand in each domain and group, counted from the fleet alone."""
+    """For the guard's second look at the `growing` workloads: units that stand in each domain and group, counted from
+    the fleet alone.
+    """
+    if not growing:
+        return {}
     domains: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     groups: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     unknown: dict[str, int] = defaultdict(int)
     supply: dict[str, int] = defaultdict(int)
     used: dict[str, set[str]] = defaultdict(set)
     for instance in fleet.instances.values():
+        if instance.workload not in growing:
+            continue
         pool = part.pool_by_name.get(instance.pool)
         if instance.phase is Phase.GONE or (pool is not None and pool.committed):
             continue
@@ -66,4 +77,5 @@ def spreads_of(
             largest=_largest(part, offers.get(contract.name, Offers())),
         )
         for contract in part.contracts
+        if contract.name in growing
     }

@@ -88,7 +88,7 @@ def read(tree: Tree, converters: Mapping[str, Converter] = CONVERTERS) -> Read:
     there = {*tree.files, *(finding.place.file for finding in tree.findings)}
     for path, kind in ROOT_FILES.items():
         if path not in there:
-            hint = "ebbtide init DIR lays down a small estate to start from"
+            hint = "repo_layout/samples/valid/minimal is a small estate to start from"
             findings.append(Finding("EBT-125", Place(path), f"the estate has no {path}", "", path, hint))
             broken.add(kind)
     return Read(tuple(sources), tuple(findings), frozenset(broken))

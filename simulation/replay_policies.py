@@ -182,10 +182,12 @@ def _ranked(work: Work, known: Hazards) -> Sequence[Offers]:
     banned = ranking.costs.drop == DROPS.index(Drop.INTOLERABLE)
     # a pool about to fall may cost more than any number says: dear, and not unknown, so that work leaves it
     costs = np.where(ranking.costs.cost > 0, ranking.costs.cost, DEAREST_MICRO)
-    by_class = []
+    by_class: list[Offers] = []
+    shared: dict[bytes, tuple[tuple[str, ...], tuple[int, ...]]] = {}  # the planner indexes equal columns once
     for row in range(len(costs)):
         kept = np.flatnonzero(~banned[row])
-        by_class.append(Offers(tuple(names[kept].tolist()), (1,) * len(kept), tuple(costs[row, kept].tolist())))
+        pools, units = shared.setdefault(kept.tobytes(), (tuple(names[kept].tolist()), (1,) * len(kept)))
+        by_class.append(Offers(pools, units, tuple(costs[row, kept].tolist())))
     return [by_class[work.board.class_of[c.name]] for c in work.contracts]
 
 

@@ -23,12 +23,16 @@ COVERED = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Mean absolute errors in losses a pool-hour, shares of pool-hours covered, and (predicted, seen) rates by decile
-    of the prediction, per node-hour.
+    """Mean absolute and mean squared errors in losses a pool-hour, shares of pool-hours covered, and (predicted, seen)
+    rates by decile of the prediction, per node-hour.
+
+    Most pool-hours lose nothing, which the absolute error rewards; the squared one is proper for an expected count.
     """
 
     error: float
     last_error: float
+    squared: float
+    last_squared: float
     coverage: float
     last_coverage: float
     deciles: tuple[tuple[float, float], ...]
@@ -49,6 +53,8 @@ def quality(win: Window) -> Quality:
     return Quality(
         error=float(np.abs(mean * at_risk - now)[there].mean()),
         last_error=float(np.abs(last * at_risk - now)[there].mean()),
+        squared=float(((mean * at_risk - now) ** 2)[there].mean()),
+        last_squared=float(((last * at_risk - now) ** 2)[there].mean()),
         coverage=float((now <= _most(upper * at_risk))[there].mean()),
         last_coverage=float((now <= last * at_risk)[there].mean()),
         deciles=_deciles(mean[there], now[there], at_risk[there]),

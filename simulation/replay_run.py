@@ -30,6 +30,9 @@ from simulation.trace_measures import HOUR_MS
 CYCLE_MS = 30_000
 """A planning cycle runs at the next multiple of this after something happened."""
 
+RETRY_MS = 300_000
+"""While units are missing, a node's return makes a cycle at the earliest this long after the last."""
+
 LEAST_LIFETIME_MS = HOUR_MS
 """No unit is moved before it has stood this long: the reference estate's minimum lifetime, for all planners alike."""
 
@@ -65,7 +68,6 @@ class Record:
 
     stays: list[Stay] = field(default_factory=list)
     plans: int = 0
-    reused: int = 0
     moved: int = 0
     short_plans: int = 0
 
@@ -90,7 +92,7 @@ class Run:
         self._win, self._work, self._view, self._rules = win, work, view, rules
         self._seed = seed
         self._nodes = [_Node(p, bool(u)) for p, u in zip(win.pool_of_node, win.up_at_start, strict=True)]
-        self._members = self._members_of_pools()
+        self._members = _members_of_pools(self._nodes, len(win.pools))
         self._kinds: list[Kind] = [work.board.kinds[work.board.class_of[c.name]] for c in work.contracts]
         self._intervals = [(c.checkpoint.interval or 0) * 1000 for c in work.contracts]
         self._warns = [c.checkpoint.mode in ("on-notice", "both") for c in work.contracts]
@@ -103,48 +105,35 @@ class Run:
         self._held: list[dict[int, list[int]]] = [{} for _ in work.contracts]
         self._leaving: list[tuple[int, int]] = []
         self._dirty = True
+        self._retry = False
         self._short = False
         self._interrupted: list[tuple[int, int, bool]] = []
         self._planned_at = win.place_at
-        self._last: tuple[object, ...] = ()
         self.record = Record()
 
     def run(self) -> Record:
         """The whole history."""
         self._plan(self._win.place_at)
         due = -1
-        for at, what, which in self._events():
+        for at, what, which in _events(self._win, self._rules, self._seed):
             if 0 <= due < at:
                 self._release(due)
                 self._plan(due)
                 due = -1
             self._release(at)
             self._happen(at, what, which)
-            if self._dirty and due < 0:
-                due = -(-(at + 1) // CYCLE_MS) * CYCLE_MS
+            soon = self._due(at)
+            due = soon if due < 0 else min(due, soon) if soon >= 0 else due
         self._close()
         return self.record
 
-    def _events(self) -> Iterator[tuple[int, int, int]]:
-        """Notices, losses, returns and hours in order of time."""
-        win, rules = self._win, self._rules
-        draw = np.random.default_rng([self._seed, 7]).random(len(win.starts))
-        noticed = draw >= rules.no_notice_share
-        rows = [(at, HOUR, 0) for at in range(win.place_at + HOUR_MS, win.ends_at, HOUR_MS)]
-        for start, end, node, told in zip(
-            win.starts.tolist(), win.ends.tolist(), win.node.tolist(), noticed.tolist(), strict=True
-        ):
-            if told:
-                rows.append((max(win.place_at, start - rules.notice_s * 1000), NOTICE, node))
-            rows.append((start, LOSS, node))
-            if end < win.ends_at:
-                rows.append((end, RETURN, node))
-        joined, left = win.trace.joined, win.trace.left
-        for column, what in ((joined, RETURN), (left, LOSS)):
-            inside = np.flatnonzero((column > win.place_at) & (column < win.ends_at)).tolist()
-            rows.extend((int(column[node]), what, node) for node in inside)
-        rows.sort()
-        return iter(rows)
+    def _due(self, at: int) -> int:
+        """The next cycle that has something to plan, -1 for none."""
+        if self._dirty:
+            return -(-(at + 1) // CYCLE_MS) * CYCLE_MS
+        if self._retry:
+            return -(-max(at + 1, self._planned_at + RETRY_MS) // CYCLE_MS) * CYCLE_MS
+        return -1
 
     def _happen(self, at: int, what: int, which: int) -> None:
         if what == HOUR:
@@ -166,7 +155,7 @@ class Run:
             node.up, node.noticed_at = False, -1
         else:
             node.up, node.noticed_at = True, -1
-            self._dirty |= self._short
+            self._retry |= self._short
 
     def _end(self, which: int, at: int, *, lost: bool) -> None:
         """An instance ends at `at`: its stay is closed, with the work that is redone."""
@@ -205,16 +194,13 @@ class Run:
                 self._end(which, until, lost=False)
 
     def _plan(self, at: int) -> None:
-        self._dirty = False
+        self._dirty = self._retry = False
         problem = self._problem(at)
-        placed = self._ask(problem)
+        self.record.plans += 1
+        placed = place(problem, mode="incremental")
         self._short = bool(placed.shortfalls)
         self.record.short_plans += self._short
         self._carry_out(placed, at)
-
-    def _ask(self, problem: Problem) -> Placement:
-        self.record.plans += 1
-        return place(problem, mode="incremental")
 
     def _problem(self, at: int) -> Problem:
         win, work, view = self._win, self._work, self._view
@@ -300,17 +286,13 @@ class Run:
                 for p, members in self._held[w].items()
             }
             for p, members in standing.items():
-                for which in self._to_release(members, len(members) - want.get(p, 0)):
+                for which in _to_release(self._nodes, members, len(members) - want.get(p, 0)):
                     self._nodes[which].leaves_at = at + self._join_ms
                     heapq.heappush(self._leaving, (at + self._join_ms, which))
                     self.record.moved += 1
             for p, most in want.items():
                 for _ in range(most - len(standing.get(p, ()))):
                     self._acquire(w, p, at)
-
-    def _to_release(self, members: Sequence[int], surplus: int) -> list[int]:
-        """The oldest ones: they are past the minimum lifetime."""
-        return sorted(members, key=lambda n: (self._nodes[n].at, n))[: max(0, surplus)]
 
     def _acquire(self, workload: int, pool: int, at: int) -> None:
         """One of the pool's free nodes, drawn: the provider chooses the host and nobody asks why."""
@@ -323,12 +305,6 @@ class Run:
         node.owner, node.at, node.works_from, node.leaves_at = workload, at, at + self._boot_ms[workload], -1
         self._held[workload].setdefault(pool, []).append(which)
 
-    def _members_of_pools(self) -> list[list[int]]:
-        members: list[list[int]] = [[] for _ in self._win.pools]
-        for which, node in enumerate(self._nodes):
-            members[node.pool].append(which)
-        return members
-
     def _close(self) -> None:
         """Stays that last to the end of the window."""
         end = self._win.ends_at
@@ -338,3 +314,36 @@ class Run:
                 self.record.stays.append(
                     Stay(node.owner, node.pool, node.at, end, node.works_from, stops, 0, lost=False, noticed=False)
                 )
+
+
+def _events(win: Window, rules: Rules, seed: int) -> Iterator[tuple[int, int, int]]:
+    """Notices, losses, returns and hours in order of time."""
+    draw = np.random.default_rng([seed, 7]).random(len(win.starts))
+    noticed = draw >= rules.no_notice_share
+    rows = [(at, HOUR, 0) for at in range(win.place_at + HOUR_MS, win.ends_at, HOUR_MS)]
+    for start, end, node, told in zip(
+        win.starts.tolist(), win.ends.tolist(), win.node.tolist(), noticed.tolist(), strict=True
+    ):
+        if told:
+            rows.append((max(win.place_at, start - rules.notice_s * 1000), NOTICE, node))
+        rows.append((start, LOSS, node))
+        if end < win.ends_at:
+            rows.append((end, RETURN, node))
+    joined, left = win.trace.joined, win.trace.left
+    for column, what in ((joined, RETURN), (left, LOSS)):
+        inside = np.flatnonzero((column > win.place_at) & (column < win.ends_at)).tolist()
+        rows.extend((int(column[node]), what, node) for node in inside)
+    rows.sort()
+    return iter(rows)
+
+
+def _members_of_pools(nodes: Sequence[_Node], pools: int) -> list[list[int]]:
+    members: list[list[int]] = [[] for _ in range(pools)]
+    for which, node in enumerate(nodes):
+        members[node.pool].append(which)
+    return members
+
+
+def _to_release(nodes: Sequence[_Node], members: Sequence[int], surplus: int) -> list[int]:
+    """The oldest ones: they are past the minimum lifetime."""
+    return sorted(members, key=lambda n: (nodes[n].at, n))[: max(0, surplus)]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import threading
 from decimal import Decimal
 from pathlib import Path
 
@@ -208,6 +211,40 @@ def test_the_first_plan_for_an_empty_region_acquires_and_touches_nothing() -> No
     assert {step["kind"] for step in found["steps"]} == {"acquire"}
     assert {"floor", "claim_grew"} >= {step["cause"] for step in found["steps"]}
     assert (ended.code == 1) == bool(found["refused"])
+
+
+def all_gone(group: int) -> bool:
+    """Whether every process of the group ends within a few seconds: the last one notices that the others did."""
+    for _ in range(100):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        threading.Event().wait(0.1)
+    return False
+
+
+def test_an_interrupted_demo_ends_with_130_and_leaves_no_process_behind(tmp_path: Path) -> None:
+    words = ("demo", "--model", "--progress", "--state", str(tmp_path / "state"))
+    demo = subprocess.Popen(
+        [sys.executable, "-m", "ebbtide", *words],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with demo:
+        assert demo.stderr is not None
+        for line in demo.stderr:
+            if line.startswith("price-first:"):  # both days pass now
+                break
+        os.killpg(demo.pid, signal.SIGINT)
+        out, err = demo.communicate(timeout=60)
+    assert demo.returncode == 130
+    assert err.endswith("ebbtide: interrupted\n")
+    assert not out
+    assert all_gone(demo.pid)
 
 
 def test_an_unknown_region_is_answered_with_the_regions_there_are() -> None:
