@@ -13,7 +13,7 @@ from functools import cached_property
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType
-from pools.provider import FaultKind, Lifecycle, LifecycleKind, Listing, Notice, Server, Signals, Status
+from pools.provider import FaultKind, Lifecycle, Listing, Notice, Server, Signals, Status
 from reconciler import billing
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Debt, Fleet, Instance, Phase, number_in
@@ -30,7 +30,6 @@ BELIEVED_AFTER_MS = 60_000
 UNSEEN_MS = 60_000
 """How long after it was asked for a server may be absent from a listing without meaning anything."""
 
-ENDS = (LifecycleKind.DELETED, LifecycleKind.FAILED)
 FAULT_CAUSES: Mapping[FaultKind, Cause] = {
     FaultKind.NO_HOST: Cause.CREATE_FAILED,
     FaultKind.QUOTA: Cause.QUOTA_EXHAUSTED,
@@ -182,7 +181,7 @@ def _quarantined(census: Census, fleet: Fleet, sight: Sight) -> frozenset[str]:
 
 
 def _explained(lifecycle: tuple[Lifecycle, ...]) -> dict[str, Lifecycle]:
-    return {happened.name: happened for happened in lifecycle if happened.kind in ENDS}
+    return {happened.name: happened for happened in lifecycle if happened.kind in billing.ENDS}
 
 
 def _improbable(
@@ -228,13 +227,8 @@ def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sigh
         if instance is None:
             census.unheard |= not sight.whole
             continue
-        where = instance.pool or happened.pool
-        if happened.kind is LifecycleKind.ACTIVE and not instance.started_at and where:
-            instances[instance.name] = replace(instance, started_at=happened.at)
-            census.events.append(billing.started(instance, pool=where, at=happened.at, scribe=scribe))
-        elif happened.kind in ENDS and instance.started_at and not instance.ended_at:
-            instances[instance.name] = replace(instance, ended_at=happened.at)
-            census.events.append(billing.ended(instance, at=happened.at, scribe=scribe))
+        instances[instance.name], events = billing.heard(happened, instance, scribe)
+        census.events += events
 
 
 def _hear_notices(
@@ -282,6 +276,8 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
 def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe: Scribe) -> Instance:
     moved_away = not row.pool and row.status is Status.MOVED
     pool = row.pool if row.pool or moved_away else instance.pool
+    if pool and pool != instance.pool and instance.started_at and not instance.ended_at:
+        census.events.append(billing.moved(instance, pool=pool, at=sight.now, scribe=scribe))
     phase = Phase.BOOTING if instance.phase is Phase.REQUESTED else instance.phase
     facts = (instance.missing_since, instance.server, instance.pool, instance.phase)
     if facts != (0, row.id, pool, phase):

@@ -11,11 +11,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from contracts.model import Contract
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import ForwardCapacities, Listing, Quota, RateCard, Reclaim, Signals
-from reconciler import arbiter, census, claims, diff, guard
+from reconciler import arbiter, census, claims, diff, guard, refusals
 from reconciler.adoption import adoption_steps
 from reconciler.appraisal import Appraisal, Appraiser
 from reconciler.desired import Facts, Partition, closed_pools, problem, wanted
@@ -64,6 +63,7 @@ class Memory:
     risks: Mapping[str, arbiter.Risk] = field(default_factory=dict)
     wallet: arbiter.Wallet = field(default_factory=arbiter.Wallet)
     guard: guard.GuardState = field(default_factory=guard.GuardState)
+    refusals: refusals.Given = field(default_factory=dict)
     reclaims: Mapping[str, Reclaim] = field(default_factory=dict)
     placement: Placement | None = None
     listed_at: int = 0
@@ -129,6 +129,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
             growing=frozenset(step.workload for step in found.steps if step.kind in ADDS),
         ),
     )
+    told, given = refusals.tell(verdict.refused, memory.refusals, scribe)
     after = replace(
         memory,
         fleet=replace(counted.fleet, debts=found.debts, sequence=counted.fleet.sequence + len(found.steps)),
@@ -137,6 +138,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         risks=ruling.risks,
         wallet=ruling.wallet,
         guard=verdict.state,
+        refusals=given,
         reclaims=reclaims,
         placement=placement,
         listed_at=eyes.listed_at,
@@ -147,7 +149,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         memory=after,
         allowed=tuple(verdict.allowed),
         refused=tuple(verdict.refused),
-        events=(*counted.events, *events, *appraisal.events, *ruling.events),
+        events=(*counted.events, *events, *appraisal.events, *ruling.events, *told),
         placement=placement,
         appraisal=appraisal,
         unexplained=tuple(counted.unexplained),
@@ -356,8 +358,3 @@ def _paused(part: Partition) -> Paused:
         elif pause.scope == "pool" and pause.name:
             pools.add(pause.name)
     return Paused(frozenset(workloads), frozenset(pools))
-
-
-def contract_of(part: Partition, step: Step) -> Contract:
-    """The contract a step serves."""
-    return part.contract_by_name[step.workload]

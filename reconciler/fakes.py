@@ -80,7 +80,6 @@ class FakeNodes(Failures):
         super().__init__()
         self.schedulers = schedulers
         self.asked: dict[str, int] = {}
-        self.kept: list[str] = []
 
     def ask_return(self, name: str, *, ends_at: int, cause_event: str) -> None:
         """As the seam promises; the earliest end holds."""
@@ -88,12 +87,6 @@ class FakeNodes(Failures):
         if name not in self.schedulers.nodes:
             raise Gone(f"{name}: {cause_event}")
         self.asked[name] = min(ends_at, self.asked.get(name, ends_at))
-
-    def keep(self, name: str) -> None:
-        """As the seam promises."""
-        self.enter("keep")
-        self.asked.pop(name, None)
-        self.kept.append(name)
 
     def finish(self, name: str, outcome: str = "verified") -> None:
         """The node's drain ends so."""

@@ -71,9 +71,6 @@ class Nodes(Protocol):
     def ask_return(self, name: str, *, ends_at: int, cause_event: str) -> None:
         """Ask a node to drain by `ends_at`; repetition is harmless, a later word never extends an earlier deadline."""
 
-    def keep(self, name: str) -> None:
-        """Take back an agreed return that has not begun."""
-
 
 class Recorder(Protocol):
     """The ledger's spool."""

@@ -99,6 +99,19 @@ def test_money_causes_losses_and_debts_are_in_order(tried: Trial) -> None:
     assert not debts_paid_twice(events)
 
 
+def test_usage_is_priced_where_the_server_ran_and_no_time_is_paid_twice(tried: Trial) -> None:
+    """Moved servers included: a slot is used in one pool at a time, from its start to its end."""
+    events = tried.ledger.events
+    moved = {event.instance for event in events if event.type is EventType.INSTANCE_MOVED}
+    used = {line.name: line for line in tried.world.cloud.invoice() if line.name in moved}
+    assert used
+    for name, line in used.items():
+        told = [e for e in events if e.type is EventType.USAGE and e.instance == name and e.data["slot"] == 0]
+        ran = sum(int(e.data["to_ms"]) - int(e.data["from_ms"]) for e in told)
+        assert ran == (line.ended or tried.world.now) - line.started
+        assert {e.pool for e in told} == {pool for pool, _ in line.periods}
+
+
 def test_no_event_is_told_in_two_versions(tried: Trial) -> None:
     told: dict[str, bytes] = {}
     for event in tried.ledger.events:
