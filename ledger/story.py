@@ -100,8 +100,8 @@ def sentence(event: Event) -> str:
     """What happened, in one plain line with its numbers."""
     template = _SENTENCES.get(event.type, event.type.value)
     facts = {name: getattr(event, name) or "-" for name in ("region", "workload", "pool", "instance", "actor")}
-    if unit_ms := event.data.get("unit_ms"):
-        facts["unit_minutes"] = f"{int(unit_ms) / 60_000:,.1f}"
+    if "unit_ms" in event.data:
+        facts["unit_minutes"] = f"{int(event.data['unit_ms']) / 60_000:,.1f}"
     return template.format_map(facts | dict(event.data) | {"cause": event.cause.value})
 
 
