@@ -96,24 +96,22 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     appraisal = appraiser.appraise(part, counted, seen, scribe)
     eyes = _eyes(part, memory, seen, counted, claimed, paused, reclaims=reclaims)
     ruling = _rule(part, memory, eyes, claimed, counted.fleet, appraisal=appraisal, seen=seen, scribe=scribe)
-    asked = problem(
-        part,
-        Facts(
-            now=seen.now,
-            claims=claimed,
-            fleet=counted.fleet,
-            offers=appraisal.offers,
-            room=appraisal.room,
-            quota=seen.quota,
-            reclaims=tuple(reclaims.values()),
-            admitted=appraisal.admitted,
-            move_cost_micro=appraisal.move_cost_micro,
-            fallback_units=ruling.granted,
-            paused_pools=paused.pools,
-        ),
+    facts = Facts(
+        now=seen.now,
+        claims=claimed,
+        fleet=counted.fleet,
+        offers=appraisal.offers,
+        room=appraisal.room,
+        quota=seen.quota,
+        reclaims=tuple(reclaims.values()),
+        admitted=appraisal.admitted,
+        move_cost_micro=appraisal.move_cost_micro,
+        fallback_units=ruling.granted,
+        paused_pools=paused.pools,
     )
-    placement = place(asked, last=memory.placement)
+    placement = place(problem(part, facts), last=memory.placement)
     found = _difference(part, memory, seen, counted, placement, _Told(claimed, claim_events, ruling))
+    growing = frozenset(step.workload for step in found.steps if step.kind in ADDS)
     verdict = guard.judge(
         found.steps,
         eyes=eyes,
@@ -121,13 +119,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         limits=part.estate.region(part.region).guard,
         state=memory.guard,
         ground=ground_of(part),
-        spreads=spreads_of(
-            part,
-            counted.fleet,
-            claimed,
-            appraisal.offers,
-            growing=frozenset(step.workload for step in found.steps if step.kind in ADDS),
-        ),
+        spreads=spreads_of(part, counted.fleet, claimed, appraisal.offers, growing=growing),
     )
     told, given = refusals.tell(verdict.refused, memory.refusals, scribe)
     after = replace(
