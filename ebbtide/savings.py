@@ -5,21 +5,32 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ebbtide.advice import unknown
+from ebbtide.advice import Advice, unknown
 from ebbtide.estate import laid
 from ebbtide.render_savings import SavingsView, as_document, as_text
 from ebbtide.state import RunRecord, State
 from ebbtide.terminal import Terminal
+from ebbtide.text import euros
 from ledger.adapters.clickhouse import ClickHouseLedger
 from ledger.events import EventType
 from ledger.reports import NetSaving, by_tier, summed
+from simulation.summary import Money
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """0 when the terms are the invoice, 1 when they are not."""
     state = State(Path(args.state))
     record = state.read()
+    booked = _booked(state, record, args.policy)
     with state.ledger(args.policy) as ledger:
+        reconciled = ledger.reconcile_invoice(record.period)
+        if reconciled.invoice_ticks != booked.invoice_ticks:
+            raise Advice(
+                f"the ledger in {state.folder} does not hold the day that {state.record.name} tells: its invoice is"
+                f" {euros(reconciled.invoice_ticks, booked.currency)},"
+                f" not {euros(booked.invoice_ticks, booked.currency)}",
+                hint=f"ebbtide demo --state {state.folder} makes it anew",
+            )
         rows = ledger.savings(record.period)
         if args.workload is not None:
             rows = tuple(row for row in rows if row.workload == args.workload)
@@ -36,7 +47,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             rows=_grouped(args, state, record, rows),
             total=total,
             waste=waste,
-            reconciled=ledger.reconcile_invoice(record.period),
+            reconciled=reconciled,
             in_order=args.tier,
         )
     if terminal.as_json:
@@ -44,6 +55,14 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     else:
         terminal.lines(as_text(view, terminal.paint))
     return 0 if view.reconciled.consistent else 1
+
+
+def _booked(state: State, record: RunRecord, policy: str) -> Money:
+    """The money of that planner's day as it was when its books were closed."""
+    for one in record.policies:
+        if one.summary.policy == policy:
+            return one.summary.money
+    raise Advice(f"no day under {policy} lies in {state.folder}", hint="ebbtide demo runs one beside ours")
 
 
 def _subject(args: argparse.Namespace, record: RunRecord) -> str:

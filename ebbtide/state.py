@@ -124,7 +124,13 @@ class State:
 
     @contextlib.contextmanager
     def ledger(self, policy: str = "ebbtide") -> Iterator[ClickHouseLedger]:
-        """A planner's ledger. `Advice` when another command holds it: the engine serves one process at a time."""
+        """A planner's ledger. `Advice` when another command holds it (the engine serves one process at a time), or when
+        a run that is recorded has lost it: an empty one would answer every question with nothing.
+        """
+        if self.record.exists() and not (self.folder / "ledger").is_dir():
+            raise Advice(
+                f"there is no ledger in {self.folder}", hint=f"ebbtide demo --state {self.folder} makes it anew"
+            )
         busy = f"the ledger in {self.folder} is in use by another ebbtide command"
         with (
             _held(self.folder / "ledger.lock", busy),
@@ -136,7 +142,7 @@ class State:
         """What the last run wrote; `Advice` when there is none or another version wrote it."""
         try:
             record = _RECORD.validate_json(self.record.read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise Advice(
                 f"there is no run in {self.folder}", hint=f"ebbtide demo --state {self.folder}, or name its --state"
             ) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -251,3 +252,21 @@ def test_an_unknown_region_is_answered_with_the_regions_there_are() -> None:
     ended = typed("plan", "--region", "arhus", "--model")
     assert ended.code == 2
     assert "did you mean aarhus?" in ended.err
+
+
+def test_a_ledger_without_the_day_is_never_a_saving_of_nothing(hour: Path, tmp_path: Path) -> None:
+    shutil.copy(hour / "run.json", tmp_path)
+    assert "there is no ledger" in asked(tmp_path, "savings").err
+    (tmp_path / "ledger").mkdir()
+    ended = asked(tmp_path, "savings")
+    assert (ended.code, ended.out) == (2, "")
+    assert "its invoice is 0.00 EUR, not " in ended.err
+
+
+def test_a_planner_that_did_not_run_has_no_savings(hour: Path, tmp_path: Path) -> None:
+    record = json.loads((hour / "run.json").read_text(encoding="utf-8"))
+    record["policies"] = record["policies"][:1]
+    (tmp_path / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    ended = asked(tmp_path, "savings", "--policy", "price-first")
+    assert ended.code == 2
+    assert "no day under price-first" in ended.err
