@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -19,7 +20,7 @@ from typing import Protocol
 from agent.drain import Entry
 from contracts.errors import EbbtideError, Refused
 from ebbtide.advice import Advice
-from ebbtide.estate import estate_of
+from ebbtide.estate import laid
 from ledger.events import Event
 from ledger.spool import Spool
 from reconciler.cycle import Decision
@@ -161,7 +162,7 @@ def world_in(setting: Setting, part: Partition, *, policy: str, keeper: Keeper) 
 
 def let_pass(order: Order, tell: Tell) -> tuple[Passed, list[Event]]:
     """Let the day pass here; events are in the order's spool when it returns, and returned."""
-    estate, _ = estate_of(order.estate, commit=order.commit)
+    estate = laid(Path(order.estate), order.commit)
     part = partition(estate, order.region)
     day = the_day(part, order.losses, seed=order.seed)
     with Spool(Path(order.spool)) as spool:
@@ -237,10 +238,9 @@ def aside(order: Order) -> Iterator[Aside]:
 
 
 def _pass_aside(order: Order, pipe: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal interrupts both; the other process ends this one
     try:
         passed, _ = let_pass(order, lambda share, note: pipe.send((share, note)))
-    except KeyboardInterrupt:
-        return
     except EbbtideError as error:
         pipe.send(str(error))
         return

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 
-from ebbtide.day import Aside, Losses, Order, Passed, aside, let_pass, losses, the_day
-from ebbtide.ending import booked, period_of, recorded, spooled_events, telling_loss
+from ebbtide.day import Aside, Losses, Order, aside, let_pass, losses, the_day
+from ebbtide.ending import Booked, booked, costs_of, noticed_at, period_of, recorded, spooled_events, telling_loss
 from ebbtide.estate import estate_of, known_region, reference
 from ebbtide.render_demo import Screen, as_document, as_text, plain
-from ebbtide.state import State, being_written
+from ebbtide.report import write_report
+from ebbtide.report_data import PolicyDay, ReportData
+from ebbtide.report_losses import paid_ids
+from ebbtide.report_source import assembled
+from ebbtide.state import RunRecord, State, being_written
 from ebbtide.terminal import Bars, Terminal
-from ledger.events import Event, EventType
-from reconciler.desired import partition
+from reconciler.desired import Partition, partition
 from repo_layout.adapters.git_lay import Authorship, files_below, lay
 
 OURS, THEIRS = "ebbtide", "price-first"
@@ -52,10 +54,12 @@ def _run(args: argparse.Namespace, terminal: Terminal, state: State, chosen: Los
         passed, events = let_pass(order(OURS), lambda share, note: _both(bars, beside, share, note))
         ours = booked(state, part, passed, events, policy=OURS, period=period)
         theirs_passed = beside.join(lambda share, note: bars.show(1, share, note))
+    terminal.say("both days have passed; closing the books and drawing the report")
     theirs = booked(state, part, theirs_passed, spooled_events(state, THEIRS), policy=THEIRS, period=period)
-    record = recorded(order(OURS), part, day, passed.last, (ours, theirs))
-    _keep(state, passed)
+    record = recorded(order(OURS), part, day, passed.last, (ours.record, theirs.record))
+    state.write_journals(passed.journals)
     state.write(record)
+    write_report(state.report, _pictures(state, part, record, ours, theirs))
     lost = telling_loss(events, period)
     screen = Screen(
         record=record,
@@ -63,8 +67,8 @@ def _run(args: argparse.Namespace, terminal: Terminal, state: State, chosen: Los
         files=len(files),
         state=str(state.folder),
         lost=lost,
-        lost_at=_noticed_at(events, lost),
-        report="",
+        lost_at=noticed_at(events, lost),
+        report=str(state.report),
         seconds=perf_counter() - began,
     )
     if terminal.as_json:
@@ -79,10 +83,17 @@ def _both(bars: Bars, beside: Aside, share: float, note: str) -> None:
     beside.poll(lambda other, said: bars.show(1, other, said))
 
 
-def _keep(state: State, passed: Passed) -> None:
-    state.write_journals(passed.journals)
+def _pictures(state: State, part: Partition, record: RunRecord, ours: Booked, theirs: Booked) -> ReportData:
+    """What the report is drawn from."""
 
+    def one(booked_day: Booked) -> PolicyDay:
+        return PolicyDay(
+            summary=booked_day.record.summary,
+            moments=booked_day.record.moments,
+            events=booked_day.events,
+            waste=booked_day.waste,
+            reconciliation=booked_day.reconciliation,
+        )
 
-def _noticed_at(events: Sequence[Event], instance: str) -> int:
-    told = (e.occurred_at for e in events if e.instance == instance and e.type is EventType.NOTICE_RECEIVED)
-    return next(told, 0)
+    costs = costs_of(state, paid_ids(ours.events))
+    return assembled(state, record, part.estate, ours=one(ours), peer=one(theirs), costs=costs)

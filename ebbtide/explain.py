@@ -9,8 +9,8 @@ from pathlib import Path
 from agent.transcript import tell
 from ebbtide import render_action, render_pool, render_workload
 from ebbtide.advice import Advice, unknown
-from ebbtide.estate import estate_of
-from ebbtide.state import RunRecord, State
+from ebbtide.estate import laid
+from ebbtide.state import RunRecord, State, options_of
 from ebbtide.story import Life, causes_to_follow, life
 from ebbtide.terminal import Terminal
 from ebbtide.text import date_clock
@@ -22,6 +22,12 @@ from ledger.story import told, told_chain
 from reconciler.desired import Partition, partition
 
 ALWAYS = Period(0, 2**62)
+OF_A_DRAIN = frozenset(
+    {
+        EventType.NOTICE_RECEIVED, EventType.NOTICE_WITHDRAWN, EventType.RELEASE_ASKED, EventType.DRAIN_STARTED,
+        EventType.DRAIN_ENDED, EventType.INSTANCE_LOST, EventType.INSTANCE_ENDED, EventType.WORK_LOST,
+    }
+)  # fmt: skip
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -39,7 +45,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _part(state: State, record: RunRecord) -> Partition:
-    estate, _ = estate_of(str(state.estate), commit=record.commit)
+    estate = laid(state.estate, record.commit)
     return partition(estate, record.region)
 
 
@@ -69,7 +75,10 @@ def _action(state: State, record: RunRecord, args: argparse.Namespace, terminal:
             return
         contract = _part(state, record).contract_by_name.get(lived.workload)
         tier = f"tier {contract.tier.rank}, {contract.tier.value}" if contract else ""
-        terminal.lines(render_action.as_text(lived, currency=currency, tier=tier, paint=terminal.paint))
+        lines = render_action.as_text(
+            lived, currency=currency, tier=tier, paint=terminal.paint, options=options_of(state)
+        )
+        terminal.lines(lines)
 
 
 def _life(ledger: ClickHouseLedger, instance: str, own: tuple[Event, ...]) -> Life:
@@ -131,9 +140,7 @@ def _drain(state: State, record: RunRecord, args: argparse.Namespace, terminal: 
             names = [line.instance for line in ledger.invoice(record.period)]
             raise unknown("instance", args.name, names, lists=f"ebbtide explain pool NAME --state {state.folder}")
     journal = tell(state.journal_of(args.name))
-    kinds = (EventType.DRAIN_STARTED, EventType.DRAIN_ENDED, EventType.NOTICE_RECEIVED, EventType.NOTICE_WITHDRAWN)
-    kinds = (*kinds, EventType.RELEASE_ASKED, EventType.INSTANCE_LOST, EventType.INSTANCE_ENDED, EventType.WORK_LOST)
-    drained = [event for event in own if event.type in kinds]
+    drained = [event for event in own if event.type in OF_A_DRAIN]
     if not any(event.type is EventType.DRAIN_STARTED for event in drained):
         raise Advice(
             f"{args.name} never drained in this record", hint=f"ebbtide explain action {args.name} tells its life"
@@ -178,6 +185,7 @@ def _workload(state: State, record: RunRecord, args: argparse.Namespace, termina
         part=part,
         events=events,
         saving=summed(rows, region=record.region, workload=args.name),
+        options=options_of(state),
     )
     if terminal.as_json:
         terminal.document(render_workload.as_document(shown))

@@ -7,10 +7,13 @@ it. Standard library only and no other module of ours, because `ebbtide --help` 
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
 VERSION = "0.1.0"
+DEFAULT_STATE = ".demo"
+WIDTH = 98
 
 EXIT_CODES = """\
 exit codes:
@@ -21,6 +24,8 @@ exit codes:
 """
 
 POLICIES = ("ebbtide", "price-first", "random")
+ALL_POLICIES = (*POLICIES, "hindsight")
+"""Hindsight knows what will be lost; a replay measures regret against it. A test holds these to the planners' names."""
 TERMS = (
     "useful_value", "interruptible_value", "useful_paid", "redone_paid", "restarting_paid", "idle_paid",
     "draining_paid", "reclaimable_paid", "floor_paid", "fallback_paid", "headroom_paid", "storage", "footprint",
@@ -53,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
         one = commands.add_parser(
             command.name,
             help=command.help,
-            description=command.story,
+            description=textwrap.fill(command.story, WIDTH),
             epilog=EXIT_CODES,
             formatter_class=_Wide,
             allow_abbrev=False,
@@ -68,7 +73,7 @@ class _Wide(argparse.RawDescriptionHelpFormatter):
     """Help as wide as every other text of ours, whatever the terminal says: the same everywhere."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=26, width=100)
+        super().__init__(prog, max_help_position=26, width=WIDTH)
 
 
 def _always(to: argparse.ArgumentParser) -> None:
@@ -97,7 +102,9 @@ def _day(to: argparse.ArgumentParser) -> None:
 
 
 def _state(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--state", metavar="DIR", default=".demo", help="what demo or run left (default: %(default)s)")
+    to.add_argument(
+        "--state", metavar="DIR", default=DEFAULT_STATE, help="what demo or run left (default: %(default)s)"
+    )
 
 
 def _moment(to: argparse.ArgumentParser) -> None:
@@ -131,7 +138,12 @@ def _explain(to: argparse.ArgumentParser) -> None:
         ("action", "ID|INSTANCE", "the chain of causes from its root to the money"),
     ):
         one = kinds.add_parser(
-            kind, help=told, description=f"Shows {told}.", epilog=EXIT_CODES, formatter_class=_Wide, allow_abbrev=False
+            kind,
+            help=told,
+            description=textwrap.fill(f"Shows {told}.", WIDTH),
+            epilog=EXIT_CODES,
+            formatter_class=_Wide,
+            allow_abbrev=False,
         )
         one.add_argument("name", metavar=name)
         _state(one)
@@ -150,8 +162,10 @@ def _savings(to: argparse.ArgumentParser) -> None:
 
 def _replay(to: argparse.ArgumentParser) -> None:
     to.add_argument("trace", metavar="TRACE", help="a name that traces lists, or a path")
-    to.add_argument("--policy", type=_policies, default=POLICIES, metavar="P,Q", help="planners (default: all three)")
-    to.add_argument("--seeds", type=_seed, default=3, metavar="N", help="how many seeds (default: 3)")
+    told = f"planners, of {', '.join(ALL_POLICIES)} (default: the first three)"
+    to.add_argument("--policy", type=_policies, default=POLICIES, metavar="P,Q", help=told)
+    to.add_argument("--seeds", type=_positive, default=3, metavar="N", help="how many seeds (default: 3)")
+    to.add_argument("--days", type=_positive, default=90, metavar="N", help="days to learn, and to score (default: 90)")
 
 
 def _traces(to: argparse.ArgumentParser) -> None:
@@ -159,7 +173,9 @@ def _traces(to: argparse.ArgumentParser) -> None:
 
 
 def _demo(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--state", metavar="DIR", default=".demo", help="where to leave everything (default: %(default)s)")
+    to.add_argument(
+        "--state", metavar="DIR", default=DEFAULT_STATE, help="where to leave everything (default: %(default)s)"
+    )
     to.add_argument("--region", metavar="R", default="aarhus", help="aarhus, bremen or cadiz (default: %(default)s)")
     _day(to)
     to.add_argument("--hours", type=_hours, default=24.0, metavar="H", help="hours of the day (default: 24)")
@@ -173,6 +189,13 @@ def _seed(text: str) -> int:
     if not text.isdecimal() or len(text) > 9:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number such as 7")
     return int(text)
+
+
+def _positive(text: str) -> int:
+    number = _seed(text)
+    if not number:
+        raise argparse.ArgumentTypeError("0 is too few")
+    return number
 
 
 def _hours(text: str) -> float:
@@ -197,21 +220,21 @@ def _time_of_day(text: str) -> int:
 
 def _policies(text: str) -> tuple[str, ...]:
     names = tuple(name for name in text.split(",") if name)
-    if not names or any(name not in POLICIES for name in names):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a list of {', '.join(POLICIES)}")
+    if not names or any(name not in ALL_POLICIES for name in names):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list such as {','.join(ALL_POLICIES)}")
     return names
 
 
 COMMANDS = (
     Command("demo", "a day of one region through a reclaim wave: a screen and a report",
-            "The main job: lays the reference estate into a Git repository of its own, checks it, lets a day of one\n"
+            "The main job: lays the reference estate into a Git repository of its own, checks it, lets a day of one "
             "region pass under Ebbtide and under a planner that looks at the price alone, and shows what came of it.",
             _demo),
     Command("validate", "check the reviewed files of an estate",
-            "Checks every reviewed file: form and schema first, then what the platform could not honour. A commit is\n"
+            "Checks every reviewed file: form and schema first, then what the platform could not honour. A commit is "
             "read from Git without a work tree; a plain folder as it lies on disk.", _validate),
     Command("plan", "what would change now and why; touches nothing",
-            "Lets the simulated region stand at one moment of the day and shows the next cycle like a diff: what\n"
+            "Lets the simulated region stand at one moment of the day and shows the next cycle like a diff: what "
             "would be acquired, replaced and released, why, and what the guard holds back. Touches nothing.",
             _plan),
     Command("run", "run the reconciler on the simulated provider",

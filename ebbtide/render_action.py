@@ -12,15 +12,15 @@ from ledger.story import Step, sentence
 MOST_RESTORES = 4
 
 
-def as_text(life: Life, *, currency: str, tier: str, paint: Paint) -> list[str]:
-    """The whole life, then what its end cost."""
+def as_text(life: Life, *, currency: str, tier: str, paint: Paint, options: str = "") -> list[str]:
+    """The whole life, then what its end cost; `options` end every command that it names."""
     lines = _head(life, tier, currency, paint)
     if life.taken or life.drains or life.work_lost:
         lines += ["", paint.bold("what happened") + paint.dim(f"  (UTC, {date_clock(_moment(life))[:10]})")]
-        lines += columns(_happened(life, currency, paint), "<<<>", indent="  ")
+        lines += columns(_happened(life, currency, paint), "<<<", indent="  ")
     if life.taken or life.work_lost:
         lines += ["", *_cost(life, currency, paint)]
-    lines += ["", *_next(life)]
+    lines += ["", *_next(life, options)]
     return lines
 
 
@@ -34,8 +34,11 @@ def _moment(life: Life) -> int:
 
 def _head(life: Life, tier: str, currency: str, paint: Paint) -> list[str]:
     asked = life.requested or life.started
-    units = f"{asked.data['units']} units paid as {asked.data['paid']}, " if asked else ""
-    lines = [paint.bold(life.instance) + f"  {units}of {life.workload}{f' ({tier})' if tier else ''}, in {life.pool}"]
+    units = f", {asked.data['units']} units paid as {asked.data['paid']}" if asked else ""
+    lines = [
+        paint.bold(life.instance) + f"  of {life.workload}{f' ({tier})' if tier else ''}{units}",
+        f"  in {life.pool}",
+    ]
     if life.requested is not None:
         lines += wrapped(_why(life), indent="  ")
     if life.started is not None:
@@ -67,15 +70,15 @@ def _at(event: Event, life: Life) -> str:
     return day_clock(event.occurred_at, _moment(life))
 
 
-Row = tuple[str, str, str, str]
+Row = tuple[str, str, str]
 
 
 def _happened(life: Life, currency: str, paint: Paint) -> list[Row]:
     rows: list[tuple[int, Row]] = []
 
     def add(event: Event, what: str, text: str, ticks: int | None = None) -> None:
-        money = euros(ticks, currency, places=4) if ticks else ""
-        rows.append((event.occurred_at, (clock(event.occurred_at, millis=True), paint.bold(what), text, money)))
+        money = f": {euros(ticks, currency, places=4)}" if ticks else ""
+        rows.append((event.occurred_at, (clock(event.occurred_at, millis=True), paint.bold(what), text + money)))
 
     for notice in life.notices:
         length = span(int(notice.data["ends_at"]) - notice.occurred_at)
@@ -88,29 +91,44 @@ def _happened(life: Life, currency: str, paint: Paint) -> list[Row]:
         units = drain.began.data.get("units", "?")
         add(drain.began, "drain", f"begins, {units} units to end by {clock(int(drain.began.data['ends_at']))}")
         if drain.ended is not None:
-            left = int(drain.began.data["ends_at"]) - drain.ended.occurred_at
-            took = span(drain.ended.occurred_at - drain.began.occurred_at)
-            late = f"; slow: {drain.ended.data['slow_unit']}" if drain.ended.data.get("slow_unit") else ""
-            add(drain.ended, "drain", f"{drain.ended.data['outcome']} after {took}, {span(left)} to spare{late}")
+            add(drain.ended, "drain", _drained(drain.began, drain.ended))
     for work in life.work_lost:
         redone = int(work.data["unit_ms"])
         text = f"{span(redone)} of unit time to do again" if redone else "nothing to do again: all of it was saved"
         add(work, "work", text, life.costs.get(work.id, 0))
-    if life.lost is not None:
-        add(life.lost, "gone", words(life.lost.cause.value))
-    elif life.ended is not None:
-        add(life.ended, "gone", "returned to the provider" if life.drains else words(life.ended.cause.value))
+    gone = life.lost or life.ended
+    if gone is not None:
+        returned = life.lost is None and bool(life.drains)
+        add(gone, "gone", "returned to the provider" if returned else words(gone.cause.value))
     for other in life.replacements:
-        add(other.requested, "replaced", _replacement(other, life))
+        add(other.requested, "replaced", _replacement(other))
+    rows += _joined(life, paint)
     rows += _restored(life, paint)
     return [row for _, row in sorted(rows, key=lambda item: item[0])]
 
 
-def _replacement(other: Replacement, life: Life) -> str:
+def _drained(began: Event, ended: Event) -> str:
+    left = int(began.data["ends_at"]) - ended.occurred_at
+    late = f"; slow: {ended.data['slow_unit']}" if ended.data.get("slow_unit") else ""
+    return f"{ended.data['outcome']} after {span(ended.occurred_at - began.occurred_at)}, {span(left)} to spare{late}"
+
+
+def _replacement(other: Replacement) -> str:
     text = f"by {other.requested.instance} in {other.requested.pool}"
     if other.joined is not None:
-        return f"{text}, a node {span(other.joined.occurred_at - _moment(life))} after {_beginning(life)}"
-    return f"{text}, which never joined" if other.started is None else f"{text}, still booting at the end"
+        return text
+    return f"{text}, which never came" if other.started is None else f"{text}, booting at the end"
+
+
+def _joined(life: Life, paint: Paint) -> list[tuple[int, Row]]:
+    """The moments from which replacements took work."""
+    rows = []
+    for other in life.replacements:
+        if other.joined is not None:
+            at = other.joined.occurred_at
+            text = f"{other.requested.instance} takes work, {span(at - _moment(life))} after {_beginning(life)}"
+            rows.append((at, (clock(at, millis=True), paint.bold("joined"), text)))
+    return rows
 
 
 def _beginning(life: Life) -> str:
@@ -128,7 +146,7 @@ def _restored(life: Life, paint: Paint) -> list[tuple[int, Row]]:
         loads = f", state loaded in {span(longest)}" if longest else ""
         at = events[0].occurred_at
         text = f"{count(len(events), 'unit')} again on {place}{loads}"
-        rows.append((at, (clock(at, millis=True), paint.bold("restored"), text, "")))
+        rows.append((at, (clock(at, millis=True), paint.bold("restored"), text)))
     return rows
 
 
@@ -143,11 +161,11 @@ def _cost(life: Life, currency: str, paint: Paint) -> list[str]:
     return [paint.bold("what its end cost"), *columns(rows, "<>", indent="  ")]
 
 
-def _next(life: Life) -> list[str]:
-    rows = [(f"ebbtide explain action {life.instance} --tree", "every event, each below its cause")]
+def _next(life: Life, options: str) -> list[str]:
+    rows = [(f"ebbtide explain action {life.instance} --tree{options}", "every event, each below its cause")]
     if life.notices:
-        rows.append((f"ebbtide explain drain {life.instance}", "what the node saw and did, step by step"))
-    rows.append((f"ebbtide explain workload {life.workload}", "its contract, its pools, where it stands"))
+        rows.append((f"ebbtide explain drain {life.instance}{options}", "what the node saw and did, step by step"))
+    rows.append((f"ebbtide explain workload {life.workload}{options}", "its contract, its pools, where it stands"))
     return [f"{'next  ' if number == 0 else '      '}{line}" for number, line in enumerate(columns(rows, "<<"))]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contracts.model import Tier
+from ebbtide.grammar import DEFAULT_STATE
 from ebbtide.state import PolicyRecord, RunRecord
 from ebbtide.text import Paint, clock, columns, count, date_clock, euros, ppm, words, wrapped
 from ledger.money import rounded
@@ -49,11 +51,11 @@ def as_text(screen: Screen, paint: Paint) -> list[str]:
 
 def _head(screen: Screen, paint: Paint) -> list[str]:
     record = screen.record
-    kind = "recorded reclamations" if record.recorded else "drawn by the region model; no recorded trace is set"
+    kind = "recorded losses" if record.recorded else "no recorded losses"
     period = f"{date_clock(record.period.from_ms)[:16]} to {date_clock(record.period.to_ms)[:16]} UTC"
     return [
-        paint.bold(f"Ebbtide  {record.region}  {record.title}") + f"  ({kind})",
-        *wrapped(record.source, indent="  "),
+        paint.bold(f"Ebbtide  {record.region}  {record.title}"),
+        *wrapped(f"{kind}: {record.source}", indent="  "),
         f"  {screen.estate}, commit {record.commit[:12]}, {count(screen.files, 'file')}; {period}; seed {record.seed}",
     ]
 
@@ -173,16 +175,15 @@ def _invoice(days: Sequence[DaySummary], paint: Paint) -> list[str]:
     lines = []
     for day in days:
         money = day.money
-        exact = "to the last digit" if money.consistent else f"off by {money.difference_ticks} ticks"
-        lines.append(
-            f"invoice {day.policy}: {euros(money.invoice_ticks, money.currency)}; the terms agree "
-            + (paint.good(exact) if money.consistent else paint.bad(f"not: {exact}"))
-        )
+        verdict = paint.good("the terms sum to it, to the last digit")
+        if not money.consistent:
+            verdict = paint.bad(f"the terms do not sum to it: {money.difference_ticks} ticks of difference")
+        lines.append(f"invoice {day.policy}: {euros(money.invoice_ticks, money.currency)}; {verdict}")
     return lines
 
 
 def _next(screen: Screen, paint: Paint) -> list[str]:
-    where = "" if screen.state == ".demo" else f" --state {screen.state}"
+    where = "" if screen.state == DEFAULT_STATE else f" --state {shlex.quote(screen.state)}"
     rows = []
     if screen.report:
         rows.append(("pictures", screen.report, ""))

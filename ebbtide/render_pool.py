@@ -81,7 +81,7 @@ def _saving(rate: Decimal, guaranteed: Decimal) -> str:
 
 
 def hazards(view: PoolView) -> list[tuple[str, float, float, str]]:
-    """For each workload that could use the pool: hazard in its cost, hazard against its tolerance, why it is dropped."""
+    """For each workload that could use the pool: the hazard in its cost, the one against its tolerance, why not."""
     found = []
     for workload, rows in view.record.ranking.items():
         found += [
@@ -138,7 +138,7 @@ def _losses(view: PoolView, paint: Paint) -> list[str]:
             reclaims.setdefault(str(event.data["reclaim"]), []).append(event)
     lines = [
         paint.bold("losses"),
-        f"  {kinds[EventType.NOTICE_RECEIVED]} notices in {count(len(reclaims), 'reclaim')}, {unnoticed} without notice; "
+        f"  {kinds[EventType.NOTICE_RECEIVED]} notices in {count(len(reclaims), 'reclaim')}, {unnoticed} without; "
         f"{kinds[EventType.INSTANCE_STARTED]} instances started"
         + "".join(f", {number} failed ({words(cause)})" for cause, number in failed.items()),
     ]

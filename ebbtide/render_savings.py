@@ -17,7 +17,7 @@ MOST_ROWS = 40
 class SavingsView:
     """Rows (by workload, or by tier) with their names, their sum, the waste behind it and the invoice's verdict.
 
-    `subject` says whose saving it is: a region, or one workload of it.
+    `subject` says whose saving it is: a region, or one workload of it. Rows that are not `in_order` are shown by net.
     """
 
     subject: str
@@ -26,6 +26,7 @@ class SavingsView:
     total: NetSaving
     waste: Sequence[Waste]
     reconciled: Reconciliation
+    in_order: bool = False
 
 
 FORMULA: tuple[tuple[str, str, str], ...] = (
@@ -80,7 +81,9 @@ def _terms(view: SavingsView, paint: Paint) -> list[str]:
 
 
 def _rows(view: SavingsView, paint: Paint) -> list[str]:
-    ordered = sorted(view.rows.items(), key=lambda item: -item[1].net)
+    ordered = list(view.rows.items())
+    if not view.in_order:
+        ordered.sort(key=lambda item: -item[1].net)
     shown = ordered if len(ordered) <= MOST_ROWS else ordered[:MOST_ROWS]
     head = tuple(paint.bold(text) for text in ("", "net", "of value", "paid", "unit-hour", "wasted"))
     rows = [head, *((name or "shared", *_cells(row)) for name, row in shown)]
@@ -134,9 +137,11 @@ def _invoice(view: SavingsView, paint: Paint) -> list[str]:
     line = f"the provider's invoice of the whole region: {euros(found.invoice_ticks, view.currency)}"
     if found.consistent:
         return [f"{line}; {paint.good('the terms sum to it, to the last digit')}"]
+    instances = count(len(found.disagreements), "instance")
+    unpriced = count(len(found.unpriced_losses), "loss", "losses")
     lines = [
-        f"{line}; {paint.bad('the terms do not sum to it')}: they differ by {found.difference} ticks, "
-        f"{count(len(found.disagreements), 'instance')} and {count(len(found.unpriced_losses), 'loss', 'losses')} do not add up"
+        f"{line}; {paint.bad('the terms do not sum to it')}: {count(found.difference, 'tick')} of difference",
+        f"  {instances} and {unpriced} do not add up",
     ]
     lines += [f"  ebbtide explain action {one.instance}" for one in found.disagreements[:3]]
     return lines

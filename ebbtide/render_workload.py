@@ -12,7 +12,7 @@ from contracts.model import Contract
 from contracts.values import format_duration, format_size
 from correlation_groups.spread import limit, lot
 from ebbtide.state import RunRecord, Standing
-from ebbtide.text import Paint, clock, columns, count, euros, ppm, span, words, wrapped
+from ebbtide.text import Paint, clock, columns, count, date_clock, euros, ppm, span, words, wrapped
 from ledger.events import Event, EventType, Paid
 from ledger.money import rounded
 from ledger.reports import NetSaving
@@ -24,7 +24,7 @@ MOST_LOSSES = 6
 
 @dataclass(frozen=True, slots=True)
 class WorkloadView:
-    """What is known of one workload at the end of a record."""
+    """What is known of one workload at the end of a record; `options` end every command that is named."""
 
     contract: Contract
     place: Place | None
@@ -32,6 +32,7 @@ class WorkloadView:
     part: Partition
     events: Sequence[Event]
     saving: NetSaving
+    options: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,14 @@ def _pools(view: WorkloadView, paint: Paint) -> list[str]:
     note = (
         f"  {currency} per useful unit-hour, cheapest first; {offered} of {len(ranked)} with fitting attributes offered"
     )
-    formula = "  cost = rate / (1 - interr. x (lost + start)) + fallback; from scratch: see docs; interr. per unit-hour"
+    scratch = view.contract.restart in ("from-scratch", "requeue") or view.contract.checkpoint.mode == "none"
+    run = format_duration(view.contract.expected_run)
+    formula = (
+        f"  cost = rate x (e^x - 1) / x x (1 + interr. x start) + fallback, x = interr. x a run of {run}"
+        if scratch
+        else "  cost = rate / (1 - interr. x (lost + start)) + fallback"
+    )
+    formula += "; interr. per unit-hour"
     return [
         paint.bold("pools") + paint.dim(note),
         paint.dim(formula),
@@ -182,7 +190,7 @@ def _standing(view: WorkloadView, paint: Paint) -> list[str]:
     found = bounds(view)
     domains = sum(bound.kind == "domain" for bound in found)
     lines = [
-        paint.bold("stands") + paint.dim(f"  at {clock(view.record.period.to_ms)} UTC, the end of the record"),
+        paint.bold("stands") + paint.dim(f"  at {date_clock(view.record.period.to_ms)} UTC, the end of the record"),
         f"  {claimed} units claimed; units held: {held}, in {count(len(mine), 'instance')}; {busy} of them busy",
     ]
     if view.contract.gang_size > 1:
@@ -224,7 +232,7 @@ def _befell(view: WorkloadView, paint: Paint) -> list[str]:
     ]
     lines += columns(rows, "<<<<>", indent="    ")
     if worst:
-        lines.append(f"  next  ebbtide explain action {worst[0].instance}")
+        lines.append(f"  next  ebbtide explain action {worst[0].instance}{view.options}")
     return lines
 
 
@@ -241,7 +249,7 @@ def _money(view: WorkloadView, paint: Paint) -> list[str]:
             f"have cost); paid {euros(row.paid, currency)}; wasted {ppm(row.wasted_ppm, places=2)} of its paid time",
             indent="  ",
         ),
-        f"  every term: ebbtide savings --workload {view.contract.name}",
+        f"  every term: ebbtide savings --workload {view.contract.name}{view.options}",
     ]
 
 

@@ -60,7 +60,7 @@ PLACES = (
 def write_report(path: Path, data: ReportData) -> None:
     """Write the report as one UTF-8 file, whole or not at all; raises `OSError` where the place cannot be written."""
     document = report(data)
-    half = path.with_name(path.name + ".part")
+    half = path.with_name(path.stem + ".draft")
     half.write_text(document, encoding="utf-8")
     half.replace(path)
 

@@ -123,8 +123,9 @@ def _units(moments: Sequence[Moment], span: Span, x: Scale, frame: Frame, *, sma
     running = [m.running_units for m in moments]
     ticks = nice_ticks(min(*wanted, *running), max(*wanted, *running), most=4)
     y = Scale(ticks[0], ticks[-1], frame.bottom, frame.top)
-    upper = stairs([(x(m.at), y(m.wanted_units)) for m in moments])
-    under = stairs([(x(m.at), y(m.running_units)) for m in moments])
+    times = [*(x(m.at) for m in moments), frame.right]
+    upper = stairs([*zip(times, map(y, [*wanted, wanted[-1]]), strict=True)])
+    under = stairs([*zip(times, map(y, [*running, running[-1]]), strict=True)])
     note = "" if ticks[0] <= 0 else f", axis from {figure(ticks[0])}"
     parts = [
         text(0, frame.top - 26, f"Units wanted and running{note}", "head"),
@@ -238,7 +239,7 @@ def concentration(ours: Sequence[Moment], peer: Sequence[Moment], span: Span, *,
     body += [value_axis(frame, y, ticks, names=names), time_axis(frame, x, span.ticks(width), label=span.clock)]
     body.append(line(frame.left, y(1), frame.right, y(1), "bound"))
     for kind, _, points in reversed(lines):
-        body.append(path(stairs([(x(at), y(value)) for at, value in points]), kind))
+        body.append(path(stairs([*((x(at), y(value)) for at, value in points), (frame.right, y(points[-1][1]))]), kind))
     if not small:
         ends = [y(points[-1][1]) if points else frame.top for _, _, points in lines]
         places = apart([*ends, y(1)], gap=15, lo=frame.top, hi=frame.bottom)

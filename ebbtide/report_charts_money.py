@@ -109,6 +109,10 @@ def why(cause: str) -> str:
     return CAUSE_WORDS.get(cause, cause.replace("_", " "))
 
 
+def _hundredths(part: int, whole: int) -> str:
+    return f"{part * 100 / whole:.1f}\u202f%" if part * 1000 >= whole else "under 0.1\u202f%"
+
+
 def wasted(bars: Sequence[WasteBar], paid: int, currency: str, *, width: float, name: str) -> str:
     """Payments without lasting work, one bar for each kind and cause, with their share of all payments."""
     title = "Payments that bought no lasting work"
@@ -118,7 +122,7 @@ def wasted(bars: Sequence[WasteBar], paid: int, currency: str, *, width: float, 
     row = 36.0 if small else 22.0
     names = [f"{bar.kind}: {why(bar.cause)}" for bar in bars]
     left = 4.0 if small else 14 + max(len(one) for one in names) * GLYPH
-    labels = [f"{amount(bar.ticks)}  ({bar.ticks * 100 / paid:.1f}\u202f%)" for bar in bars]
+    labels = [f"{amount(bar.ticks)}  ({_hundredths(bar.ticks, paid)})" for bar in bars]
     x = Scale(0, max(bar.ticks for bar in bars), left, width - max(len(one) for one in labels) * 7 - 8)
     body = [text(0, 12, f"Payments without lasting work, in {currency} (share of all payments)", "head")]
     if small:

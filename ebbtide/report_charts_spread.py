@@ -67,11 +67,11 @@ def halls_fallen(ours: Sequence[HallShare], peer: Sequence[HallShare], *, width:
 def workloads_fallen(
     ours: Sequence[tuple[str, float]], peer: Sequence[tuple[str, float]], *, width: float, name: str
 ) -> str:
-    """How many workloads lost how much of themselves in one wave: columns up for ours, down for price-first."""
-    title = "How much of a workload fell in the largest wave"
+    """How many workloads lost how much of themselves in their worst wave: columns up for ours, down for price-first."""
+    title = "How much of a workload one wave took"
     mine, theirs = _columns(ours), _columns(peer)
     if not mine and not theirs:
-        sentence = "The largest wave took no part of any workload of eight units or more."
+        sentence = "No wave took a part of any workload of eight units or more."
         return nothing(width=width, name=name, title=title, sentence=sentence)
     small = width < NARROW
     frame = Frame(44 if small else 52, 44, width - (54 if small else 224), 150)
@@ -81,9 +81,11 @@ def workloads_fallen(
     reach = Scale(0, ticks[-1], 0, frame.height / 2 - 2)
     furthest = max([*mine, *theirs, 6])
     x = Scale(0, min(20, furthest + 1) * STEP, frame.left, frame.right)
-    body = [text(0, 12, "Workloads by the share of their lent units that fell", "head")]
+    body = [text(0, 12, "Workloads by the largest share of their lent units that one wave took", "head")]
+    if small:
+        body[0] = text(0, 12, "Workloads by the share their worst wave took", "head")
     for tick in ticks:
-        for sign in (-1, 1):
+        for sign in (-1, 1) if tick else (1,):
             body.append(line(frame.left, middle + sign * reach(tick), frame.right, middle + sign * reach(tick), "grid"))
             body.append(text(frame.left - 6, middle + sign * reach(tick) + 4, figure(tick), "tick", anchor="end"))
     for columns, kind, up in ((mine, "ours", True), (theirs, "peer", False)):
@@ -95,11 +97,13 @@ def workloads_fallen(
             )
     body.append(line(frame.left, middle, frame.right, middle, "axis"))
     percents = range(0, min(20, furthest + 1) * 5 + 1, 20 if small and furthest > 6 else 10)
-    body += [text(x(p / 100), frame.bottom + 15, f"{p} %", "tick", anchor="middle") for p in percents]
+    for p in percents:
+        side = "end" if x(p / 100) > frame.right - 14 else "middle"
+        body.append(text(x(p / 100), frame.bottom + 15, share_text(p / 100), "tick", anchor=side))
     body.append(text(frame.right, frame.bottom + 30, "of the workload's lent units", "tick", anchor="end"))
     for (label, worst), y in (
         (_worst("Ebbtide", ours), frame.top + 4),
-        (_worst("price-first", peer), frame.bottom - (26 if small else 12)),
+        (_worst("price-first", peer), frame.bottom - 26),
     ):
         where = (frame.right, "end") if small else (frame.right + 10, "start")
         body.append(text(where[0], y + 4, label, "label", anchor=where[1]))

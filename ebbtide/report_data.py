@@ -69,7 +69,7 @@ class Behind:
 
 @dataclass(frozen=True, slots=True)
 class WaveShares:
-    """The largest wave, and what it did to halls and workloads under each planner."""
+    """The largest wave and what it did to halls, and the worst that any wave did to workloads, for each planner."""
 
     wave: FoundWave
     halls: tuple[HallShare, ...]
@@ -131,8 +131,8 @@ def _largest(data: ReportData, taken: Sequence[Taking], wave: FoundWave) -> Wave
         wave,
         reading.hall_shares(data.ours.events, taken, data.hall_of, wave),
         reading.hall_shares(data.peer.events, theirs, data.hall_of, wave),
-        reading.workload_shares(data.ours.events, taken, wave),
-        reading.workload_shares(data.peer.events, theirs, wave),
+        reading.worst_shares(data.ours.events, taken, data.hall_of, reading.waves(taken, data.hall_of)),
+        reading.worst_shares(data.peer.events, theirs, data.hall_of, reading.waves(theirs, data.hall_of)),
     )
 
 

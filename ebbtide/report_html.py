@@ -49,7 +49,9 @@ def section(ident: str, title: str, lead: str, *parts: str) -> Markup:
     return tag("section", tag("h2", title), tag("p", lead, kind="lead"), *parts, ident=ident)
 
 
-def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, columns: str, foot: int = 0) -> Markup:
+def table(
+    caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, columns: str, foot: int = 0, kind: str = ""
+) -> Markup:
     """A table; `columns` holds `l` for words and `r` for numbers, `foot` counts the last rows that are sums."""
     body = [list(row) for row in rows]
     kinds = ["num" if column == "r" else "" for column in columns]
@@ -59,8 +61,8 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, c
         cells = [tag("td", cell, kind=kind) for kind, cell in zip(kinds, row, strict=True)]
         cells[0] = Markup(f'<th scope="row" class="{kinds[0]}">{words(row[0])}</th>')
         lines.append(tag("tr", *cells, kind="total" if number >= len(body) - foot else ""))
-    whole = tag("table", tag("caption", caption), tag("thead", top), tag("tbody", *lines))
-    return Markup(f'<div class="scroll" tabindex="0">{whole}</div>')
+    whole = tag("table", tag("caption", caption), tag("thead", top), tag("tbody", *lines), kind=kind)
+    return Markup(f'<div class="scroll" tabindex="0" role="group" aria-label="{escape(caption)}">{whole}</div>')
 
 
 def details(summary: str, *inner: str, ident: str = "") -> Markup:

@@ -148,7 +148,7 @@ def _what(event: Event) -> str:
         return f"{event.workload} does {span(int(event.data['unit_ms']))} of unit work again"
     if event.type is EventType.RESTORED:
         duration = int(event.data["duration_ms"])
-        return f"a unit goes on on {event.instance}" + (f" after {span(duration)} of loading" if duration else "")
+        return f"a unit goes on, on {event.instance}" + (f" after {span(duration)} of loading" if duration else "")
     if event.type is EventType.USAGE:
         length = span(int(event.data["to_ms"]) - int(event.data["from_ms"]))
         return (

@@ -12,9 +12,11 @@ from functools import partial
 from ebbtide.report_charts_money import Bar, WasteBar, amount, wasted, waterfall
 from ebbtide.report_data import Behind, Findings, ReportData
 from ebbtide.report_html import Markup, command, details, join, link, picture, section, table, tag
-from ebbtide.report_losses import FATES, Loss, span
+from ebbtide.report_losses import Loss, span
+from ebbtide.report_reading import Fate
 from ebbtide.report_sections import TIERS
 from ebbtide.report_svg import clock, figure
+from ledger.money import TICKS
 from ledger.reports import NetSaving, hours, percent
 
 STEPS = (
@@ -36,8 +38,12 @@ STATES = (
 )
 """The cut of the same payments by what they bought no work with."""
 
-MOST_CAUSES = 12
-"""Bars of the picture of wasted payments; the rest is small and stands in `ebbtide savings`."""
+LEAST_SHOWN = TICKS // 100
+"""A hundredth of the currency: smaller kinds of waste stand in `ebbtide savings`."""
+
+
+ENDS = {Fate.RETURNED: "given back early", Fate.ENDED: "at the notice's end", Fate.UNNOTICED: "without notice"}
+"""How an instance ended, short enough for a column."""
 
 
 def money(data: ReportData, found: Findings) -> Markup:
@@ -46,13 +52,11 @@ def money(data: ReportData, found: Findings) -> Markup:
     bars = [Bar(("less " if sign < 0 else "") + words, sign * getattr(total, term)) for term, words, sign in STEPS]
     bars[0] = Bar(STEPS[0][1], total.useful_value, total=True)
     bars.append(Bar("net saving", total.net, total=True))
-    waste = [WasteBar(kind, cause, ticks) for kind, cause, ticks in found.wasted[:MOST_CAUSES]]
+    waste = [WasteBar(kind, cause, ticks) for kind, cause, ticks in found.wasted if ticks >= LEAST_SHOWN]
     lead = (
-        "Every useful hour counts at the guaranteed rate; every payment, the checkpoints' storage and "
-        "Ebbtide's own cost are "
-        f"taken off. What is left, {amount(total.net, currency)}, is {percent(total.share_ppm)} of the "
-        "guaranteed value of "
-        "interruptible useful hours. Amounts link to the events behind them."
+        "Every useful hour counts at the guaranteed rate; every payment, the checkpoints' storage and Ebbtide's own "
+        f"cost are taken off. What is left, {amount(total.net, currency)}, is {percent(total.share_ppm)} of the "
+        "guaranteed value of interruptible useful hours. Amounts link to the events behind them."
     )
     return section(
         "money",
@@ -137,7 +141,9 @@ def _tiers(data: ReportData) -> Markup:
         "wasted time",
         "price-first",
     )
-    return table(f"Net saving by tier, {data.ours.summary.money.currency}", head, rows, columns="lrrrrrrrr", foot=1)
+    return table(
+        f"Net saving by tier, {data.ours.summary.money.currency}", head, rows, columns="lrrrrrrrr", foot=1, kind="lines"
+    )
 
 
 def _tier(name: str, mine: NetSaving, theirs: NetSaving | None) -> tuple[str, ...]:
@@ -199,9 +205,9 @@ def _line(*arguments: str, options: str) -> str:
 def losses(data: ReportData, found: Findings) -> Markup:
     """Section 7: the ten dearest losses, and how each came about."""
     lead = (
-        "What one loss cost: work that is done again, slots that drained, and boots and loading of what "
-        "took its place. "
-        "Each opens to its chain, from the notice to the money, and to the command that tells it from the ledger."
+        "What one loss cost: work that is done again, slots that drained, and boots and loading of what took its "
+        "place. Each opens to its chain, from the notice to the money, and to the command that tells it from the "
+        "ledger, with times in UTC."
     )
     if not found.losses:
         return section("losses", "The dearest losses", "The provider took no instance back on this day.")
@@ -212,7 +218,7 @@ def losses(data: ReportData, found: Findings) -> Markup:
             one.taking.workload,
             data.tier_of.get(one.taking.workload, ""),
             link(f"loss-{number}", one.taking.instance),
-            FATES[one.taking.fate],
+            ENDS[one.taking.fate],
             *(amount(ticks, places=4) for ticks in (one.redone, one.restarting, one.draining, one.ticks)),
         )
         for number, one in enumerate(found.losses, 1)
@@ -220,7 +226,13 @@ def losses(data: ReportData, found: Findings) -> Markup:
     head = ("", "time", "workload", "tier", "instance", "how it ended", "redone", "restarting", "draining", "all")
     caption = f"The dearest losses, {data.ours.summary.money.currency}"
     chains = [_chain(number, one, data) for number, one in enumerate(found.losses, 1)]
-    return section("losses", "The ten dearest losses", lead, table(caption, head, rows, columns="rlllllrrrr"), *chains)
+    return section(
+        "losses",
+        "The ten dearest losses",
+        lead,
+        table(caption, head, rows, columns="rlllllrrrr", kind="lines"),
+        *chains,
+    )
 
 
 def _chain(number: int, one: Loss, data: ReportData) -> Markup:
@@ -245,5 +257,5 @@ def _chain(number: int, one: Loss, data: ReportData) -> Markup:
         columns="lllr",
         foot=0,
     )
-    follow = tag("p", "Follow it: ", command(_line("explain", "action", one.taking.event_id, options=data.options)))
+    follow = tag("p", "Follow it: ", command(_line("explain", "action", one.taking.cause_id, options=data.options)))
     return details(summary, told, follow, ident=f"loss-{number}")

@@ -208,41 +208,59 @@ class _Standing:
     units: int
 
 
-def _standing(events: Iterable[Event], at: int) -> dict[str, _Standing]:
-    """The reclaimable instances that stood at an instant."""
-    up: dict[str, _Standing] = {}
-    for event in sorted(events, key=lambda e: (e.occurred_at, e.id)):
-        if event.occurred_at > at:
-            break
-        if event.type is EventType.INSTANCE_STARTED and event.data["paid"] == Paid.RECLAIMABLE.value:
-            up[event.instance] = _Standing(event.pool, event.workload, int(event.data["units"]))
-        elif event.type is EventType.INSTANCE_ENDED:
-            up.pop(event.instance, None)
-    return up
+class _Sweep:
+    """The reclaimable instances that stand, moved forward from instant to instant."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        kinds = (EventType.INSTANCE_STARTED, EventType.INSTANCE_ENDED)
+        self._ahead = sorted((e for e in events if e.type in kinds), key=lambda e: (e.occurred_at, e.id), reverse=True)
+        self.up: dict[str, _Standing] = {}
+
+    def until(self, at: int) -> Mapping[str, _Standing]:
+        """What stands just before `at`, which never lies before the last one asked for."""
+        while self._ahead and self._ahead[-1].occurred_at < at:
+            event = self._ahead.pop()
+            if event.type is EventType.INSTANCE_ENDED:
+                self.up.pop(event.instance, None)
+            elif event.data["paid"] == Paid.RECLAIMABLE.value:
+                self.up[event.instance] = _Standing(event.pool, event.workload, int(event.data["units"]))
+        return self.up
 
 
 def hall_shares(
     events: Sequence[Event], found: Sequence[Taking], hall_of: Mapping[str, str], wave: FoundWave
 ) -> tuple[HallShare, ...]:
     """For each hall, how many of its lent instances stood before the wave and how many of those fell in it."""
-    up = _standing(events, wave.begins - 1)
     fell = {t.instance for t in found if wave.begins <= t.at <= wave.ends}
     stood: dict[str, int] = dict.fromkeys(sorted(set(hall_of.values())), 0)
     fallen = dict(stood)
-    for name, one in up.items():
+    for name, one in _Sweep(events).until(wave.begins).items():
         hall = hall_of.get(one.pool, one.pool)
         stood[hall] = stood.get(hall, 0) + 1
         fallen[hall] = fallen.get(hall, 0) + (name in fell)
     return tuple(HallShare(hall, fallen[hall], count) for hall, count in stood.items())
 
 
-def workload_shares(events: Sequence[Event], found: Sequence[Taking], wave: FoundWave) -> tuple[tuple[str, float], ...]:
-    """`(workload, share of its lent units that fell in the wave)` for those large enough to be spread, worst first."""
-    up = _standing(events, wave.begins - 1)
-    fell = {t.instance for t in found if wave.begins <= t.at <= wave.ends}
-    units: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for name, one in up.items():
-        units[one.workload][0] += one.units
-        units[one.workload][1] += one.units if name in fell else 0
-    shares = [(w, lost / all_units) for w, (all_units, lost) in units.items() if all_units >= SMALL_WORKLOAD]
-    return tuple(sorted(shares, key=lambda item: (-item[1], item[0])))
+def worst_shares(
+    events: Sequence[Event], found: Sequence[Taking], hall_of: Mapping[str, str], waves_of_day: Sequence[FoundWave]
+) -> tuple[tuple[str, float], ...]:
+    """`(workload, the largest share of its lent units that one wave took)`, worst first; small workloads left out."""
+    sweep = _Sweep(events)
+    worst: dict[str, float] = {}
+    for wave in sorted(waves_of_day, key=lambda w: w.begins):
+        up = sweep.until(wave.begins)
+        fell = [
+            t.instance
+            for t in found
+            if wave.begins <= t.at <= wave.ends and hall_of.get(t.pool, t.pool) == wave.hall and t.instance in up
+        ]
+        hit = {up[name].workload for name in fell}
+        units = dict.fromkeys(hit, 0)
+        for one in up.values():
+            if one.workload in hit:
+                units[one.workload] += one.units
+        for workload in hit:
+            lost = sum(up[name].units for name in fell if up[name].workload == workload)
+            if units[workload] >= SMALL_WORKLOAD:
+                worst[workload] = max(worst.get(workload, 0.0), lost / units[workload])
+    return tuple(sorted(worst.items(), key=lambda item: (-item[1], item[0])))

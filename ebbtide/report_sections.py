@@ -5,18 +5,22 @@ Pure; called by `ebbtide.report`. Each section is a sentence that says what happ
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from ebbtide import report_charts, report_charts_spread
 from ebbtide.report_charts import Span, short_place
 from ebbtide.report_charts_money import amount, drain_durations
-from ebbtide.report_data import Findings, ReportData
+from ebbtide.report_data import Findings, ReportData, WaveShares
 from ebbtide.report_html import Markup, details, join, picture, section, table, tag
 from ebbtide.report_losses import FATES
 from ebbtide.report_reading import Fate
 from ebbtide.report_svg import HOUR_MS, clock, figure, share_text
 from ledger.reports import percent
 from simulation.summary import DaySummary, Drains, quantile
+
+PROMISED_MS = 2_000
+"""From a notice to the first action on the node, at most."""
 
 STRICT = 2
 """Tiers 1 and 2 are strict: what counts for them is the minutes below their minimum."""
@@ -32,23 +36,23 @@ def span_of(data: ReportData) -> Span:
 
 
 def headline(data: ReportData, found: Findings) -> Markup:
-    """What happened, in three sentences, and the key figures beside price-first's."""
+    """What happened, in a few sentences, and the key figures beside price-first's."""
     ours, peer = data.ours.summary, data.peer.summary
-    said = [
-        f"The provider took back {figure(ours.losses.total)} instances, {figure(ours.losses.unnoticed)} without notice."
-    ]
+    said = ["The provider took back no instance."]
+    if ours.losses.total:
+        without = figure(ours.losses.unnoticed) if ours.losses.unnoticed else "none"
+        said = [f"The provider took back {figure(ours.losses.total)} instances, {without} without notice."]
     if found.largest is not None:
         wave = found.largest.wave
         said.append(
             f"The largest wave took {figure(wave.instances)} in hall {short_place(wave.hall)} from "
             f"{clock(wave.begins, data.zone)} within {_minutes(wave.ends - wave.begins)}."
         )
-    kept = "Every floor stood" if ours.floors.kept == ours.floors.contracts else "Not every floor stood"
-    said.append(
-        f"{kept}, {figure(ours.on_notice.verified)} of {figure(ours.on_notice.total)} drains on notice were "
-        "seen empty in "
-        f"time, and {amount(ours.money.total.net, ours.money.currency, places=0)} were saved after every cost."
-    )
+    said.append("Every floor stood." if ours.floors.kept == ours.floors.contracts else "Not every floor stood.")
+    if ours.on_notice.total:
+        verified, begun = figure(ours.on_notice.verified), figure(ours.on_notice.total)
+        said.append(f"{verified} of {begun} drains on notice were seen empty in time.")
+    said.append(f"{amount(ours.money.total.net, ours.money.currency, places=0)} were saved after every cost.")
     cards = [
         tag(
             "li",
@@ -65,9 +69,8 @@ def headline(data: ReportData, found: Findings) -> Markup:
 def _figures(ours: DaySummary, peer: DaySummary) -> list[tuple[str, str, str, str]]:
     """`(name, ours, price-first, what it is)` of each key figure."""
 
-    def both(name: str, show: object, note: str) -> tuple[str, str, str, str]:
-        call = show if callable(show) else str
-        return name, str(call(ours)), str(call(peer)), note
+    def both(name: str, show: Callable[[DaySummary], str], note: str) -> tuple[str, str, str, str]:
+        return name, show(ours), show(peer), note
 
     return [
         both(
@@ -150,9 +153,8 @@ def capacity(data: ReportData, found: Findings) -> Markup:
     return section(
         "capacity",
         "Capacity and losses",
-        "Reclaimable instances do the work; floor and fallback stand on capacity that nobody takes back. A "
-        "dip of the lower "
-        "line is work that waited for a replacement.",
+        "Reclaimable instances do the work; floor and fallback stand on capacity that nobody takes back. A dip of "
+        "the lower line is work that waited for a replacement.",
         picture(
             "capacity-picture",
             partial(report_charts.capacity, found.moments, span),
@@ -178,12 +180,12 @@ def concentration(data: ReportData, found: Findings) -> Markup:
     ours, peer = data.ours.summary.concentration, data.peer.summary.concentration
     lead = (
         "A bound says how much of one workload may stand in one capacity domain or correlation group. "
-        f"{figure(ours.broken)} of "
-        f"Ebbtide's {figure(ours.requests)} requests went over one, against {figure(peer.broken)} of "
-        f"{figure(peer.requests)} under "
-        "price-first. A line above 1\u00d7 without such a request is an excess that arose by itself: a "
-        "workload shrank, and "
-        "what it holds is moved at pace."
+        f"{figure(ours.broken)} of Ebbtide's {figure(ours.requests)} requests went over one, against "
+        f"{figure(peer.broken)} of {figure(peer.requests)} under price-first. "
+        f"In {figure(ours.falls_broke)} windows of three minutes more of a workload fell in one place than its bound "
+        f"had allowed when it was placed; under price-first in {figure(peer.falls_broke)}. "
+        "A line above 1\u00d7 without such a request is an excess that arose by itself: a "
+        "workload shrank, and what it holds is moved at pace."
     )
     parts = [
         picture(
@@ -194,38 +196,36 @@ def concentration(data: ReportData, found: Findings) -> Markup:
         )
     ]
     if found.largest is not None:
-        shares, wave = found.largest, found.largest.wave
-        parts.append(tag("h3", f"The largest wave: hall {short_place(wave.hall)}, {clock(wave.begins, data.zone)}"))
-        parts.append(
-            picture(
-                "halls-picture",
-                partial(report_charts_spread.halls_fallen, shares.halls, shares.peer_halls),
-                "Lent instances that stood before the wave and were taken by it, on the same minutes of the same day.",
-            )
-        )
-        worst = [
-            (name, share_text(share), share_text(dict(shares.peer_workloads).get(name, 0.0)))
-            for name, share in shares.workloads[:10]
-        ]
-        parts.append(
-            picture(
-                "workloads-picture",
-                partial(report_charts_spread.workloads_fallen, shares.workloads, shares.peer_workloads),
-                "Workloads of eight lent units or more. Columns upwards are Ebbtide's, downwards "
-                "price-first's; further right "
-                "means that more of one workload fell at once.",
-                details(
-                    "The numbers",
-                    table(
-                        "Workloads hit hardest under Ebbtide",
-                        ("workload", "Ebbtide", "price-first"),
-                        worst,
-                        columns="lrr",
-                    ),
-                ),
-            )
-        )
+        parts += _waves(data, found.largest)
     return section("bounds", "Concentration against its bounds", lead, *parts)
+
+
+def _waves(data: ReportData, shares: WaveShares) -> list[Markup]:
+    """What waves did: to workloads over the whole day, to halls in the largest one."""
+    theirs = dict(shares.peer_workloads)
+    worst = [(name, share_text(one), share_text(theirs.get(name, 0.0))) for name, one in shares.workloads[:10]]
+    wave = shares.wave
+    return [
+        tag("h3", "What fell together"),
+        picture(
+            "workloads-picture",
+            partial(report_charts_spread.workloads_fallen, shares.workloads, shares.peer_workloads),
+            "Workloads of eight lent units or more, each by its worst wave of the day. Columns upwards are Ebbtide's, "
+            "downwards price-first's; further right means that more of one workload fell at once.",
+            details(
+                "The numbers",
+                table(
+                    "Workloads hit hardest under Ebbtide", ("workload", "Ebbtide", "price-first"), worst, columns="lrr"
+                ),
+            ),
+        ),
+        tag("h3", f"The largest wave: hall {short_place(wave.hall)}, {clock(wave.begins, data.zone)}"),
+        picture(
+            "halls-picture",
+            partial(report_charts_spread.halls_fallen, shares.halls, shares.peer_halls),
+            "Lent instances that stood before the wave and were taken by it, on the same minutes of the same day.",
+        ),
+    ]
 
 
 def _bounds_table(found: Findings) -> Markup:
@@ -256,11 +256,12 @@ def _falls_table(data: ReportData) -> Markup:
                         clock(fall.at, data.zone),
                         figure(fall.units),
                         figure(fall.allowed),
+                        figure(fall.allowed_then),
                         figure(fall.desired),
                     )
                 )
-    head = ("planner", "within", "workload", "time", "units that fell", "bound", "desired")
-    return table("Largest falls within three minutes", head, rows, columns="llllrrr")
+    head = ("planner", "within", "workload", "time", "units that fell", "bound", "bound when placed", "desired")
+    return table("Largest falls within three minutes", head, rows, columns="llllrrrr")
 
 
 def exclusions(data: ReportData, found: Findings) -> Markup:
@@ -279,9 +280,8 @@ def exclusions(data: ReportData, found: Findings) -> Markup:
     return section(
         "exclusions",
         "Exclusion",
-        "A pool that misbehaves takes no new placement within a minute of the evidence. It is tried again "
-        "with one instance, "
-        "then with more after each success. What runs there stays.",
+        "A pool that misbehaves takes no new placement within a minute of the evidence. It is tried again with one "
+        "instance, then with more after each success. What runs there stays.",
         picture(
             "exclusions-picture",
             partial(report_charts_spread.exclusions, found.closed, found.probes, span_of(data)),
@@ -301,9 +301,9 @@ def drains(data: ReportData, found: Findings) -> Markup:
     return section(
         "drains",
         "Drains",
-        f"From a notice to a node's first action: {figure(half)} ms at the median, {figure(most)} ms at the "
-        "99th percentile "
-        "(at most 2 000 ms are promised). A drain is verified when the node was seen empty before its notice ended.",
+        f"From a notice to a node's first action: {figure(half)} ms at the median, {figure(most)} ms at the 99th "
+        f"percentile (at most {figure(PROMISED_MS)} ms are promised). A drain is verified when the node was seen empty "
+        "before its notice ended.",
         picture(
             "drains-picture",
             partial(drain_durations, found.drains, TIERS),

@@ -1,18 +1,20 @@
-"""Gathers a report's data from a state directory: the record of the run, both spools, the ledger's verdicts.
+"""Gathers a report's data: from what a run holds in its hands, or from the state directory that it left.
 
-Called by `ebbtide demo` after its books are closed, and by `ebbtide.report_picture`. It wires and copies; it computes
-nothing itself.
+`ebbtide demo` assembles after its books are closed, `ebbtide.report_picture` gathers later. It wires and copies; it
+computes nothing itself.
 """
 
 from __future__ import annotations
 
-from ebbtide.ending import spooled_events
+import shlex
+from collections.abc import Mapping
+
+from ebbtide.ending import costs_of, spooled_events
 from ebbtide.estate import estate_of
+from ebbtide.grammar import DEFAULT_STATE
 from ebbtide.report_data import PolicyDay, ReportData
 from ebbtide.report_losses import paid_ids
-from ebbtide.state import PolicyRecord, State
-from ledger.events import Event
-from ledger.reports import Period
+from ebbtide.state import PolicyRecord, RunRecord, State
 from repo_layout.model import Estate
 
 OURS, PEER = "ebbtide", "price-first"
@@ -23,34 +25,36 @@ def gathered(state: State) -> ReportData:
     record = state.read()
     estate, _ = estate_of(str(state.estate), commit=record.commit)
     days = {policy.summary.policy: policy for policy in record.policies}
-    events = {name: tuple(spooled_events(state, name)) for name in (OURS, PEER)}
-    with state.ledger() as ledger:
-        costs = ledger.history.costs(paid_ids(events[OURS]))
+    ours, peer = (_day(state, days[name], record) for name in (OURS, PEER))
+    return assembled(state, record, estate, ours=ours, peer=peer, costs=costs_of(state, paid_ids(ours.events)))
+
+
+def assembled(
+    state: State, record: RunRecord, estate: Estate, *, ours: PolicyDay, peer: PolicyDay, costs: Mapping[str, int]
+) -> ReportData:
+    """The report's data; `costs` are ticks by event id, for `paid_ids` of our events."""
     return ReportData(
         title=record.title,
         source=record.source,
         recorded=record.recorded,
-        zone=estate.region(record.region).time_zone,
+        zone=str(estate.region(record.region).time_zone),
         commit=record.commit,
         hall_of={pool.name: pool.hall for pool in estate.pools_of(record.region)},
-        tier_of=_tiers(estate, record.region),
-        ours=_day(state, days[OURS], events[OURS], record.period),
-        peer=_day(state, days[PEER], events[PEER], record.period),
+        tier_of={contract.name: contract.tier.value for contract in estate.contracts_of(record.region)},
+        ours=ours,
+        peer=peer,
         costs=costs,
-        options="" if str(state.folder) == ".demo" else f"--state {state.folder}",
+        options="" if str(state.folder) == DEFAULT_STATE else f"--state {shlex.quote(str(state.folder))}",
     )
 
 
-def _tiers(estate: Estate, region: str) -> dict[str, str]:
-    return {contract.name: contract.tier.value for contract in estate.contracts_of(region)}
-
-
-def _day(state: State, policy: PolicyRecord, events: tuple[Event, ...], period: Period) -> PolicyDay:
-    with state.ledger(policy.summary.policy) as ledger:
+def _day(state: State, policy: PolicyRecord, record: RunRecord) -> PolicyDay:
+    name = policy.summary.policy
+    with state.ledger(name) as ledger:
         return PolicyDay(
             summary=policy.summary,
             moments=policy.moments,
-            events=events,
-            waste=ledger.waste(period),
-            reconciliation=ledger.reconcile_invoice(period),
+            events=tuple(spooled_events(state, name)),
+            waste=ledger.waste(record.period),
+            reconciliation=ledger.reconcile_invoice(record.period),
         )

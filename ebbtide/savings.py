@@ -6,11 +6,12 @@ import argparse
 from pathlib import Path
 
 from ebbtide.advice import unknown
-from ebbtide.estate import estate_of
+from ebbtide.estate import laid
 from ebbtide.render_savings import SavingsView, as_document, as_text
 from ebbtide.state import RunRecord, State
 from ebbtide.terminal import Terminal
 from ledger.adapters.clickhouse import ClickHouseLedger
+from ledger.events import EventType
 from ledger.reports import NetSaving, by_tier, summed
 
 
@@ -36,6 +37,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             total=total,
             waste=waste,
             reconciled=ledger.reconcile_invoice(record.period),
+            in_order=args.tier,
         )
     if terminal.as_json:
         terminal.document(as_document(view))
@@ -54,7 +56,7 @@ def _grouped(
 ) -> dict[str, NetSaving]:
     if not args.tier:
         return {row.workload: row for row in rows}
-    estate, _ = estate_of(str(state.estate), commit=record.commit)
+    estate = laid(state.estate, record.commit)
     return by_tier(rows, {c.name: f"{c.tier.rank} {c.tier.value}" for c in estate.contracts})
 
 
@@ -65,8 +67,9 @@ def _behind(
     record: RunRecord,
     rows: tuple[NetSaving, ...],
 ) -> int:
-    ids = [name for row in rows for name in ledger.ids_behind(row.behind(args.behind), record.period)]
-    every = list(dict.fromkeys(ids))
+    counted = [row for row in rows if getattr(row, args.behind)]
+    ids = [name for row in counted for name in ledger.ids_behind(row.behind(args.behind), record.period)]
+    every = sorted(dict.fromkeys(ids), key=lambda name: name.startswith(EventType.RATE_KNOWN.value))  # rates last
     if terminal.as_json:
         terminal.document({"term": args.behind, "workload": args.workload or "", "events": every})
     else:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shlex
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,9 +27,8 @@ from pydantic import TypeAdapter, ValidationError
 from agent.drain import Entry
 from agent.inputs import Began
 from agent.journal import decode, encode
-from contracts.errors import Refused
 from ebbtide.advice import Advice
-from ebbtide.grammar import VERSION
+from ebbtide.grammar import DEFAULT_STATE, VERSION
 from ledger.adapters.clickhouse import ClickHouseLedger, embedded
 from ledger.reports import Period
 from pools.ranking import Ranked
@@ -122,15 +122,15 @@ class State:
         """A planner's spool."""
         return self.spool if policy == "ebbtide" else self.folder / policy / "spool"
 
-    def ledger(self, policy: str = "ebbtide") -> ClickHouseLedger:
-        """A planner's ledger; use it as a context manager. `Advice` when another command holds it."""
-        try:
-            return embedded(self.folder / "ledger", database=DATABASES[policy])
-        except Refused as error:
-            raise Advice(
-                f"the ledger in {self.folder} is in use: {error}",
-                hint="another ebbtide command reads or writes it; wait for its end, or use another --state",
-            ) from error
+    @contextlib.contextmanager
+    def ledger(self, policy: str = "ebbtide") -> Iterator[ClickHouseLedger]:
+        """A planner's ledger. `Advice` when another command holds it: the engine serves one process at a time."""
+        busy = f"the ledger in {self.folder} is in use by another ebbtide command"
+        with (
+            _held(self.folder / "ledger.lock", busy),
+            embedded(self.folder / "ledger", database=DATABASES[policy]) as ledger,
+        ):
+            yield ledger
 
     def read(self) -> RunRecord:
         """What the last run wrote; `Advice` when there is none or another version wrote it."""
@@ -173,24 +173,25 @@ class State:
         return decode(mine)[0]
 
 
+def options_of(state: State) -> str:
+    """What a command needs behind it to read this state: nothing for the default one."""
+    return "" if str(state.folder) == DEFAULT_STATE else f" --state {shlex.quote(str(state.folder))}"
+
+
 @contextlib.contextmanager
 def being_written(folder: Path) -> Iterator[State]:
     """A state directory, emptied, for the one command that writes it.
 
     Only what such a command leaves is removed; `Advice` when the folder holds anything else, or another command writes.
     """
-    foreign = sorted(path.name for path in folder.iterdir() if path.name not in OURS) if folder.is_dir() else []
+    there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    foreign = [name for name in there if name not in OURS or "lock" not in there]  # every run of ours left its lock
     if foreign:
         raise Advice(
             f"{folder} holds what no run of ours left ({', '.join(foreign[:3])})", hint="name another --state folder"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise Advice(f"another command writes {folder}", hint="wait for it, or name another --state") from None
+    with _held(folder / "lock", f"another command writes {folder}"):
         for name in OURS - {"lock"}:
             path = folder / name
             if path.is_dir():
@@ -198,6 +199,17 @@ def being_written(folder: Path) -> Iterator[State]:
             else:
                 path.unlink(missing_ok=True)
         yield State(folder)
+
+
+@contextlib.contextmanager
+def _held(path: Path, busy: str) -> Iterator[None]:
+    """A lock that ends with the process, whatever ends it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise Advice(busy, hint="try again when it is done, or name another --state") from None
     finally:
         os.close(descriptor)
 
@@ -205,6 +217,6 @@ def being_written(folder: Path) -> Iterator[State]:
 OURS = frozenset(
     {
         "estate.git", "spool", "price-first", "ledger", "drains.journal", "run.json", "run.draft", "report.html",
-        "lock", ".gitignore",
+        "report.draft", "lock", "ledger.lock", ".gitignore",
     }
 )  # fmt: skip

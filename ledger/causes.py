@@ -31,6 +31,7 @@ class Cause(enum.Enum):
     RECLAIM_OPEN = "reclaim_open"
     ADVISORY = "advisory"
     RATE_CHANGED = "rate_changed"
+    MIGRATED = "migrated"
     # what the ranking and the exclusion decide
     RECLAIM_BURST = "reclaim_burst"
     SHORT_NOTICE = "short_notice"
@@ -53,18 +54,12 @@ class Cause(enum.Enum):
     SCHEDULER_SILENT = "scheduler_silent"
     RAMP = "ramp"
     BOUND = "bound"
-    CAPACITY_SHORT = "capacity_short"
-    MINIMUM_LIFETIME = "minimum_lifetime"
-    UNKNOWN_POOL = "unknown_pool"
     # what the node and the workload do
     BUDGET_EXCEEDED = "budget_exceeded"
     DRAINED = "drained"
-    WORK_REDONE = "work_redone"
     RESTORED = "restored"
-    CHECKPOINT_DUE = "checkpoint_due"
     # what money does
     SHORTFALL = "shortfall"
-    DEADLINE_AT_RISK = "deadline_at_risk"
     AUTHORITY_SPENT = "authority_spent"
     RECLAIMABLE_HELD = "reclaimable_held"
     ACCOUNTING = "accounting"

@@ -31,6 +31,7 @@ class EventType(enum.Enum):
     INSTANCE_FAILED = "instance.failed"
     INSTANCE_STARTED = "instance.started"
     INSTANCE_JOINED = "instance.joined"
+    INSTANCE_MOVED = "instance.moved"
     INSTANCE_ENDED = "instance.ended"
     RELEASE_ASKED = "release.asked"
     NOTICE_RECEIVED = "notice.received"
@@ -83,6 +84,8 @@ REQUIRED: Mapping[EventType, frozenset[str]] = {
     # billing starts and ends with these two, on the provider's time
     EventType.INSTANCE_STARTED: frozenset({"units", "paid"}),
     EventType.INSTANCE_JOINED: frozenset(),
+    # from here on it is billed in the pool that the envelope names
+    EventType.INSTANCE_MOVED: frozenset(),
     EventType.INSTANCE_ENDED: frozenset(),
     EventType.RELEASE_ASKED: frozenset(),
     EventType.NOTICE_RECEIVED: frozenset({"reclaim", "kind", "ends_at"}),
@@ -116,6 +119,7 @@ SUBJECTS: Mapping[EventType, tuple[str, ...]] = {
     EventType.RATE_KNOWN: ("pool",),
     EventType.INSTANCE_REQUESTED: ("pool", "instance"),
     EventType.INSTANCE_STARTED: ("pool", "instance"),
+    EventType.INSTANCE_MOVED: ("pool", "instance"),
     EventType.INSTANCE_ENDED: ("instance",),
     # the workload may be empty for headroom only, which nobody uses
     EventType.USAGE: ("pool", "instance"),

@@ -32,8 +32,17 @@ class _Rate:
 
 @dataclass(frozen=True, slots=True)
 class _Bill:
+    """`places` are the moments from which it stood in a pool, in order; the first is its start."""
+
     start: Event
     ended_at: int
+    places: tuple[tuple[int, str], ...]
+
+    def stays(self, start: int, end: int) -> Iterator[tuple[str, int, int]]:
+        """Pool, from, to: where it stood between two moments."""
+        leaves = [at for at, _ in self.places[1:]] + [_FOREVER]
+        for (at, pool), left in zip(self.places, leaves, strict=True):
+            yield pool, max(at, start), min(left, end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,11 @@ def invoice(events: Iterable[Event], period: Period) -> tuple[InvoiceLine, ...]:
         start, end = max(bill.start.occurred_at, period.from_ms), min(bill.ended_at, period.to_ms)
         if start >= end:
             continue
-        pieces = list(_pieces(known.rates.get(bill.start.pool, ()), start, end))
+        pieces = [
+            piece
+            for pool, came, left in bill.stays(start, end)
+            for piece in _pieces(known.rates.get(pool, ()), came, left)
+        ]
         lines.append(
             InvoiceLine(
                 instance=name,
@@ -110,11 +123,13 @@ def _known(events: Iterable[Event], period: Period) -> _Known:
     bills: dict[str, _Bill] = {}
     for event in ordered:
         if event.type is EventType.INSTANCE_STARTED and event.instance not in bills:
-            bills[event.instance] = _Bill(event, _FOREVER)
+            bills[event.instance] = _Bill(event, _FOREVER, ((event.occurred_at, event.pool),))
     for event in ordered:
         bill = bills.get(event.instance)
         if event.type is EventType.INSTANCE_ENDED and bill is not None and bill.ended_at == _FOREVER:
             bills[event.instance] = replace(bill, ended_at=event.occurred_at)
+        elif event.type is EventType.INSTANCE_MOVED and bill is not None and event.occurred_at >= bill.places[0][0]:
+            bills[event.instance] = replace(bill, places=(*bill.places, (event.occurred_at, event.pool)))
     return _Known(period=period, events=ordered, rates=_rates(ordered), bills=bills)
 
 

@@ -290,15 +290,6 @@ def adjustments(closed: Iterable[NetSaving], now: Iterable[NetSaving]) -> tuple[
     )
 
 
-def waste_by_cause(rows: Iterable[Waste]) -> tuple[tuple[str, int, int], ...]:
-    """`(cause, ns, ticks)` over all workloads and pools, dearest first."""
-    totals: dict[str, tuple[int, int]] = {}
-    for row in rows:
-        ns, paid = totals.get(row.cause, (0, 0))
-        totals[row.cause] = (ns + row.ns, paid + row.paid)
-    return tuple((cause, *totals[cause]) for cause in sorted(totals, key=lambda name: (-totals[name][1], name)))
-
-
 def hours(ns: int, *, places: int = 2) -> Decimal:
     """Instance time as hours, rounded once, halves away from zero."""
     return Decimal(divided(ns * 10**places, NS_PER_HOUR)).scaleb(-places)

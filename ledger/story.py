@@ -115,6 +115,7 @@ _SENTENCES: Mapping[EventType, str] = {
     EventType.INSTANCE_FAILED: "{instance} could not be had in {pool}: {error}",
     EventType.INSTANCE_STARTED: "{instance} started in {pool} for {workload}, {units} units paid as {paid}",
     EventType.INSTANCE_JOINED: "{instance} joined its scheduler",
+    EventType.INSTANCE_MOVED: "{instance} was moved to {pool}",
     EventType.INSTANCE_ENDED: "{instance} ended",
     EventType.RELEASE_ASKED: "{instance} is to be released",
     EventType.NOTICE_RECEIVED: "{instance} has notice of {reclaim} ({kind})",

@@ -32,6 +32,9 @@ class Assumptions:
     `join_s` from asking for a replacement until it takes work (boot and join); `no_notice_share` of interruptions come
     without notice; `write_bytes_per_s` is what a node writes to the object store at least; `fallback_share` of
     interruptions lead to fallback, which is then held `fallback_hold_s` (the arbiter's least hold).
+
+    `lost_hour_weight` is what an hour of work that has to be done again costs whoever waits for it, in guaranteed hours
+    of the unit, beyond the hour that is paid twice; docs/replay.md has what a weight saves and costs.
     """
 
     join_s: int = 180
@@ -39,6 +42,7 @@ class Assumptions:
     write_bytes_per_s: int = 200 * 2**20
     fallback_share: float = 0.05
     fallback_hold_s: int = 1800
+    lost_hour_weight: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,7 @@ class Kind:
     run_h: float
     fallback_h: float
     tolerance: float
+    weight: float = 0.0
 
     def describe(self) -> str:
         """The parameters in words, with units."""
@@ -82,6 +87,7 @@ class Columns:
     run_h: Floats
     fallback_h: Floats
     tolerance: Floats
+    weight: Floats
 
 
 @dataclass(frozen=True)
@@ -109,6 +115,7 @@ class Board:
             run_h=_floats([k.run_h for k in kinds]),
             fallback_h=_floats([k.fallback_h for k in kinds]),
             tolerance=_floats([k.tolerance for k in kinds]),
+            weight=_floats([k.weight for k in kinds]),
         )
 
 
@@ -160,6 +167,7 @@ def kind_of(contract: Contract, assumed: Assumptions) -> Kind:
         run_h=run_h if scratch else 0.0,
         fallback_h=assumed.fallback_share * assumed.fallback_hold_s / 3600 if contract.fallback.allowed else 0.0,
         tolerance=float(contract.tolerance),
+        weight=assumed.lost_hour_weight,
     )
 
 

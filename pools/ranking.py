@@ -180,6 +180,7 @@ def costs(board: Board, hazards: Hazards, rates: Rates) -> Costs:
     rate x (e^(hT) - 1) / (hT) x (1 + hR), the expected paid time of a run of T hours under a constant hazard (Duda
     1983, The effects of checkpointing on program execution time, with one restart R per interruption); its expected
     loss per interruption is L = 1/h - T / (e^(hT) - 1). Expected fallback is h x share x hours x guaranteed rate.
+    Where the assumptions weigh lost hours, h (L + R) x weight x guaranteed rate is added: whoever waits for them.
     """
     col = board.columns
     joint = np.maximum(1, -(-col.gang // np.maximum(1, board.units))).astype(np.float64)
@@ -192,7 +193,8 @@ def costs(board: Board, hazards: Hazards, rates: Rates) -> Costs:
     lost_h = _lost_h(board, counted)
     inflation = _inflation(board, counted, lost_h)
     fallback = counted * col.fallback_h * np.maximum(0.0, guaranteed)
-    cost = rate * inflation + fallback
+    waited = counted * (lost_h + col.restart_h) * col.weight * np.maximum(0.0, guaranteed)
+    cost = rate * inflation + fallback + waited
     # what it saves is judged by the mean hazard: a strict tier's caution is no price
     expected = rate * _inflation(board, mean, _lost_h(board, mean)) + mean * col.fallback_h * np.maximum(
         0.0, guaranteed
@@ -243,7 +245,7 @@ def move_cost_micro(ranking: Ranking) -> dict[str, int]:
     sure = guaranteed_micro(ranking)
     kinds = ranking.board.kinds
     return {
-        name: round((kinds[row].drained_h + kinds[row].restart_h) * sure.get(name, 0))
+        name: round((kinds[row].drained_h + kinds[row].restart_h) * (1 + kinds[row].weight) * sure.get(name, 0))
         for name, row in ranking.board.class_of.items()
     }
 

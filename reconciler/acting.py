@@ -255,12 +255,14 @@ class Acting:
                 pass
             except EbbtideError as error:
                 self.breach = _breach(error) or self.breach
+                self._instances[step.instance] = replace(instance, release_told=True)
                 self._done.undone.append(step)
                 return
         self._instances[step.instance] = replace(
             instance,
             phase=Phase.DRAINING,
             released=True,
+            release_told=True,
             drain_asked=bool(instance.joined_at),
             ends_at=ends_at,
             cause=step.cause,

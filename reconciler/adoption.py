@@ -25,6 +25,9 @@ def adoption_steps(
 ) -> tuple[Step, ...]:
     """ADOPT, DISOWN and QUARANTINE steps that the listing and the estate's adoptions ask for, by server."""
     files = tuple(a for a in part.estate.adoptions if a.region == part.region)
+    strays = tuple(strays)
+    if not files and not strays and all(number_in(name, part.region) for name in fleet.instances):
+        return ()  # nothing is handed over and nothing ever was
     rows = {row.id: row for row in listing.servers if row.id and row.project in projects} if listing else {}
     steps = [_quarantine(stray.row, stray.reason) for stray in strays]
     taken = set(fleet.instances)

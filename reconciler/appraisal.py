@@ -200,7 +200,7 @@ def ground_of(part: Partition, assumptions: Assumptions) -> Ground:
         part.contracts,
         part.pools,
         verification_margin_s=part.estate.region(part.region).verification_margin,
-        assumptions=assumptions,
+        assumptions=replace(assumptions, lost_hour_weight=float(part.estate.settings.lost_hour_weight)),
     )
     by_domain: dict[str, list[str]] = {}
     for pool in part.pools:

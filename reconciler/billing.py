@@ -1,13 +1,35 @@
-"""The two events between which an instance is paid for.
+"""The events between which an instance is paid for, and the one that says where it is paid from then on.
 
 Called by `census` and by the loop, always with the provider's time where it told one.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ledger.causes import Cause
 from ledger.events import Event, EventType
+from pools.provider import Lifecycle, LifecycleKind
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Instance
+
+ENDS = (LifecycleKind.DELETED, LifecycleKind.FAILED)
+
+
+def heard(happened: Lifecycle, instance: Instance, scribe: Scribe) -> tuple[Instance, tuple[Event, ...]]:
+    """The instance after one lifecycle event, and what that says about its bill; heard twice, nothing changes."""
+    where = happened.pool or instance.pool
+    if happened.kind is LifecycleKind.ACTIVE and not instance.started_at and where:
+        after = replace(instance, started_at=happened.at)
+        return after, (started(instance, pool=where, at=happened.at, scribe=scribe),)
+    if not instance.started_at or instance.ended_at:
+        return instance, ()
+    if happened.kind in ENDS:
+        return replace(instance, ended_at=happened.at), (ended(instance, at=happened.at, scribe=scribe),)
+    if happened.kind is LifecycleKind.MOVED and happened.pool:
+        after = replace(instance, pool=happened.pool)
+        return after, (moved(instance, pool=happened.pool, at=happened.at, scribe=scribe),)
+    return instance, ()
 
 
 def started(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:
@@ -22,6 +44,20 @@ def started(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:
         pool=pool,
         instance=instance.name,
         data={"units": instance.units, "paid": instance.paid.value},
+    )
+
+
+def moved(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:
+    """From `at` on the instance is billed in another pool: the provider migrated it."""
+    return scribe.event(
+        EventType.INSTANCE_MOVED,
+        f"{instance.name}/{at}",
+        Cause.MIGRATED,
+        at=at,
+        caused_by=event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name),
+        workload=instance.workload,
+        pool=pool,
+        instance=instance.name,
     )
 
 

@@ -1,8 +1,8 @@
 """Keeps the fleet in step with what was observed: notices, listing, schedulers, one pure pass a cycle.
 
 What an incomplete listing does not show stays as it was. A server that a complete listing lacks is lost when a second
-source explains it (notice, lifecycle event, our deletion); unexplained, it is counted, and believed lost only when a
-second complete listing lacks it too. The guard judges whether the unexplained are too many to believe at all.
+source explains it (notice, lifecycle event, advisory, its scheduler, our deletion); unexplained, it is counted, and
+believed lost only when a second complete listing lacks it too. The guard judges whether they are too many to believe.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cached_property
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType
-from pools.provider import FaultKind, Lifecycle, LifecycleKind, Listing, Notice, Server, Signals, Status
+from pools.provider import FaultKind, Lifecycle, Listing, Notice, Server, Signals, Status
 from reconciler import billing
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Debt, Fleet, Instance, Phase, number_in
@@ -29,8 +29,6 @@ BELIEVED_AFTER_MS = 60_000
 
 UNSEEN_MS = 60_000
 """How long after it was asked for a server may be absent from a listing without meaning anything."""
-
-ENDS = (LifecycleKind.DELETED, LifecycleKind.FAILED)
 
 FAULT_CAUSES: Mapping[FaultKind, Cause] = {
     FaultKind.NO_HOST: Cause.CREATE_FAILED,
@@ -106,6 +104,11 @@ class Sight:
         """Projects that were listed to their end."""
         return frozenset(p.name for p in self.listing.parts if p.complete) if self.listing else frozenset()
 
+    @cached_property
+    def advised(self) -> frozenset[str]:
+        """Pools that the provider warns of now."""
+        return frozenset(advisory.pool for advisory in self.signals.advisories if advisory.until > self.now)
+
     @property
     def whole(self) -> bool:
         """Whether every project was."""
@@ -123,8 +126,8 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     rows = _rows(census, instances, sight, scribe)
     _lifecycle_times(census, instances, sight, scribe)
     _hear_notices(census, instances, debts, sight, scribe)
-    explained = _explained(sight.signals.lifecycle)
-    believable = not _improbable(instances, rows, explained, sight)
+    told = _explained(sight.signals.lifecycle)
+    believable = not _improbable(instances, rows, told, sight)
     for name in list(instances):
         before = instances[name]
         if before.phase is Phase.GONE:
@@ -135,7 +138,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         if row is not None:
             after = _seen(census, before, row, sight, scribe)
         elif before.project in sight.complete:
-            after = _missing(census, before, explained.get(name), sight, scribe, believable=believable)
+            after = _missing(census, before, told.get(name), sight, scribe, believable=believable)
         else:
             after = before
         after = _as_node(census, after, sight, scribe)
@@ -178,11 +181,11 @@ def _quarantined(census: Census, fleet: Fleet, sight: Sight) -> frozenset[str]:
 
 
 def _explained(lifecycle: tuple[Lifecycle, ...]) -> dict[str, Lifecycle]:
-    return {happened.name: happened for happened in lifecycle if happened.kind in ENDS}
+    return {happened.name: happened for happened in lifecycle if happened.kind in billing.ENDS}
 
 
 def _improbable(
-    instances: Mapping[str, Instance], rows: Mapping[str, Server], explained: Mapping[str, Lifecycle], sight: Sight
+    instances: Mapping[str, Instance], rows: Mapping[str, Server], told: Mapping[str, Lifecycle], sight: Sight
 ) -> bool:
     """Whether more of the fleet than is believable is missing at once with nothing to explain it."""
     alive = missing = 0
@@ -192,9 +195,8 @@ def _improbable(
         alive += 1
         let_go = instance.released or instance.noticed or instance.phase is Phase.FAILED
         if instance.name not in rows and instance.project in sight.complete and not let_go:
-            missing += (
-                instance.name not in explained and not _too_young(instance, sight) and not _accepted(instance, sight)
-            )
+            known = instance.name in told or _borne_out(instance, sight) or _accepted(instance, sight)
+            missing += not known and not _too_young(instance, sight)
     return missing > FEW and missing * 100 > alive * sight.improbable_percent
 
 
@@ -202,6 +204,15 @@ def _too_young(instance: Instance, sight: Sight) -> bool:
     """Whether the listing may simply not show it yet: providers list a new server seconds after they made it."""
     listed = sight.listing.as_of if sight.listing else 0
     return instance.starting and listed - instance.requested_at < UNSEEN_MS
+
+
+def _borne_out(instance: Instance, sight: Sight) -> bool:
+    """Whether a second source says the same as the listing: its scheduler, which answers and no longer shows a node
+    that was there, or an advisory for its pool.
+    """
+    answers = instance.workload not in sight.silent_workloads
+    node_left = instance.joined_at > 0 and answers and instance.name not in sight.nodes
+    return node_left or instance.pool in sight.advised
 
 
 def _accepted(instance: Instance, sight: Sight) -> bool:
@@ -216,13 +227,8 @@ def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sigh
         if instance is None:
             census.unheard |= not sight.whole
             continue
-        where = instance.pool or happened.pool
-        if happened.kind is LifecycleKind.ACTIVE and not instance.started_at and where:
-            instances[instance.name] = replace(instance, started_at=happened.at)
-            census.events.append(billing.started(instance, pool=where, at=happened.at, scribe=scribe))
-        elif happened.kind in ENDS and instance.started_at and not instance.ended_at:
-            instances[instance.name] = replace(instance, ended_at=happened.at)
-            census.events.append(billing.ended(instance, at=happened.at, scribe=scribe))
+        instances[instance.name], events = billing.heard(happened, instance, scribe)
+        census.events += events
 
 
 def _hear_notices(
@@ -270,6 +276,8 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
 def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe: Scribe) -> Instance:
     moved_away = not row.pool and row.status is Status.MOVED
     pool = row.pool if row.pool or moved_away else instance.pool
+    if pool and pool != instance.pool and instance.started_at and not instance.ended_at:
+        census.events.append(billing.moved(instance, pool=pool, at=sight.now, scribe=scribe))
     phase = Phase.BOOTING if instance.phase is Phase.REQUESTED else instance.phase
     facts = (instance.missing_since, instance.server, instance.pool, instance.phase)
     if facts != (0, row.id, pool, phase):
@@ -318,6 +326,8 @@ def _missing(
     let_go = instance.released or instance.phase is Phase.FAILED
     if let_go or instance.noticed or happened is not None:
         return _lose(census, instance, happened.at if happened else sight.now, scribe)
+    if _borne_out(instance, sight):
+        return _lose(census, instance, instance.missing_since or listed, scribe)
     if _too_young(instance, sight):
         return instance
     if instance.starting and not instance.server:

@@ -11,20 +11,20 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from contracts.model import Contract
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import ForwardCapacities, Listing, Quota, RateCard, Reclaim, Signals
-from reconciler import arbiter, census, claims, diff, guard
+from reconciler import arbiter, census, claims, diff, guard, refusals
 from reconciler.adoption import adoption_steps
 from reconciler.appraisal import Appraisal, Appraiser
 from reconciler.desired import Facts, Partition, closed_pools, problem, wanted
 from reconciler.drafts import Scribe
-from reconciler.fleet import Fleet, Phase
+from reconciler.fleet import Fleet
 from reconciler.placement import place
 from reconciler.ports import Demand, SchedulerView
 from reconciler.problem import Placement
-from reconciler.steps import Refusal, Step
+from reconciler.standing import ground_of, spreads_of
+from reconciler.steps import ADDS, Refusal, Step
 from repo_layout.documents import DirectoryEntry
 
 
@@ -63,6 +63,7 @@ class Memory:
     risks: Mapping[str, arbiter.Risk] = field(default_factory=dict)
     wallet: arbiter.Wallet = field(default_factory=arbiter.Wallet)
     guard: guard.GuardState = field(default_factory=guard.GuardState)
+    refusals: refusals.Given = field(default_factory=dict)
     reclaims: Mapping[str, Reclaim] = field(default_factory=dict)
     placement: Placement | None = None
     listed_at: int = 0
@@ -87,6 +88,7 @@ class Decision:
 def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, commit: str) -> Decision:
     """The next memory, the steps that may go out, the refusals, and the events of this cycle."""
     scribe = Scribe(part.region, seen.now, commit, memory.epoch)
+    seen = replace(seen, schedulers=_heard(part, seen))
     reclaims = _open_reclaims(memory.reclaims, seen)
     paused = _paused(part)
     claimed, claim_events, events = _claims(part, memory, seen, scribe)
@@ -94,34 +96,32 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     appraisal = appraiser.appraise(part, counted, seen, scribe)
     eyes = _eyes(part, memory, seen, counted, claimed, paused, reclaims=reclaims)
     ruling = _rule(part, memory, eyes, claimed, counted.fleet, appraisal=appraisal, seen=seen, scribe=scribe)
-    told = _Told(claimed, claim_events, ruling)
-    asked = problem(
-        part,
-        Facts(
-            now=seen.now,
-            claims=claimed,
-            fleet=counted.fleet,
-            offers=appraisal.offers,
-            room=appraisal.room,
-            quota=seen.quota,
-            reclaims=tuple(reclaims.values()),
-            admitted=appraisal.admitted,
-            move_cost_micro=appraisal.move_cost_micro,
-            fallback_units=ruling.granted,
-            paused_pools=paused.pools,
-        ),
+    facts = Facts(
+        now=seen.now,
+        claims=claimed,
+        fleet=counted.fleet,
+        offers=appraisal.offers,
+        room=appraisal.room,
+        quota=seen.quota,
+        reclaims=tuple(reclaims.values()),
+        admitted=appraisal.admitted,
+        move_cost_micro=appraisal.move_cost_micro,
+        fallback_units=ruling.granted,
+        paused_pools=paused.pools,
     )
-    placement = place(asked, last=memory.placement)
-    found = _difference(part, memory, seen, counted, placement, told)
+    placement = place(problem(part, facts), last=memory.placement)
+    found = _difference(part, memory, seen, counted, placement, _Told(claimed, claim_events, ruling))
+    growing = frozenset(step.workload for step in found.steps if step.kind in ADDS)
     verdict = guard.judge(
         found.steps,
         eyes=eyes,
         fleet=counted.fleet,
         limits=part.estate.region(part.region).guard,
         state=memory.guard,
-        ground=_ground(part),
-        spreads=_spreads(part, counted.fleet, claimed),
+        ground=ground_of(part),
+        spreads=spreads_of(part, counted.fleet, claimed, appraisal.offers, growing=growing),
     )
+    told, given = refusals.tell(verdict.refused, memory.refusals, scribe)
     after = replace(
         memory,
         fleet=replace(counted.fleet, debts=found.debts, sequence=counted.fleet.sequence + len(found.steps)),
@@ -130,6 +130,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         risks=ruling.risks,
         wallet=ruling.wallet,
         guard=verdict.state,
+        refusals=given,
         reclaims=reclaims,
         placement=placement,
         listed_at=eyes.listed_at,
@@ -140,7 +141,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         memory=after,
         allowed=tuple(verdict.allowed),
         refused=tuple(verdict.refused),
-        events=(*counted.events, *events, *appraisal.events, *ruling.events),
+        events=(*counted.events, *events, *appraisal.events, *ruling.events, *told),
         placement=placement,
         appraisal=appraisal,
         unexplained=tuple(counted.unexplained),
@@ -178,14 +179,6 @@ def _difference(
             moves=placement.moves,
             extra=adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),
         )
-    )
-
-
-def _ground(part: Partition) -> guard.Ground:
-    return guard.Ground(
-        {p.name: p.domain for p in part.pools},
-        {p.name: part.groups.get(p.domain, ()) for p in part.pools},
-        {p.name: p.instance for p in part.pools},
     )
 
 
@@ -242,6 +235,13 @@ def _eyes(
         complete_at={**memory.complete_at, **dict.fromkeys(complete, listing.as_of if listing else 0)},
         quota=seen.quota,
     )
+
+
+def _heard(part: Partition, seen: Seen) -> SchedulerView:
+    """What the schedulers say; a view that is too old to act on is silence."""
+    if seen.now - seen.schedulers.as_of <= part.estate.region(part.region).guard.listing_age * 1000:
+        return seen.schedulers
+    return SchedulerView(seen.schedulers.as_of, {}, {}, frozenset(c.cluster for c in part.contracts))
 
 
 def _open_reclaims(before: Mapping[str, Reclaim], seen: Seen) -> dict[str, Reclaim]:
@@ -350,36 +350,3 @@ def _paused(part: Partition) -> Paused:
         elif pause.scope == "pool" and pause.name:
             pools.add(pause.name)
     return Paused(frozenset(workloads), frozenset(pools))
-
-
-def _spreads(part: Partition, fleet: Fleet, claimed: Mapping[str, claims.Claim]) -> dict[str, guard.Spread]:
-    """For the guard's second look: units that stand in each domain and group, counted from the fleet alone."""
-    domains: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    groups: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    unknown: dict[str, int] = defaultdict(int)
-    for instance in fleet.instances.values():
-        pool = part.pool_by_name.get(instance.pool)
-        if instance.phase is Phase.GONE or (pool is not None and pool.committed):
-            continue
-        if pool is None:
-            unknown[instance.workload] += instance.units
-            continue
-        domains[instance.workload][pool.domain] += instance.units
-        for group in part.groups.get(pool.domain, ()):
-            groups[instance.workload][group] += instance.units
-    return {
-        contract.name: guard.Spread(
-            desired=claimed[contract.name].desired,
-            gang=contract.gang_size,
-            shares=part.shares[contract.name],
-            domain_units=domains[contract.name],
-            group_units=groups[contract.name],
-            unknown_units=unknown[contract.name],
-        )
-        for contract in part.contracts
-    }
-
-
-def contract_of(part: Partition, step: Step) -> Contract:
-    """The contract a step serves."""
-    return part.contract_by_name[step.workload]

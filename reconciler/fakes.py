@@ -41,6 +41,7 @@ class FakeSchedulers(Failures):
         self.demands: dict[str, Demand] = {}
         self.nodes: dict[str, NodeView] = {}
         self.silent: set[str] = set()
+        self.stale_ms = 0
         self.removed: list[str] = []
 
     def want(self, workload: str, units: int, *, contradiction: str = "") -> None:
@@ -62,7 +63,7 @@ class FakeSchedulers(Failures):
     def view(self) -> SchedulerView:
         """As the seam promises; everything a silent cluster would say is missing."""
         self.enter("view")
-        return SchedulerView(self.clock(), dict(self.demands), dict(self.nodes), frozenset(self.silent))
+        return SchedulerView(self.clock() - self.stale_ms, dict(self.demands), dict(self.nodes), frozenset(self.silent))
 
     def remove_node(self, name: str) -> None:
         """As the seam promises."""
@@ -79,7 +80,6 @@ class FakeNodes(Failures):
         super().__init__()
         self.schedulers = schedulers
         self.asked: dict[str, int] = {}
-        self.kept: list[str] = []
 
     def ask_return(self, name: str, *, ends_at: int, cause_event: str) -> None:
         """As the seam promises; the earliest end holds."""
@@ -87,12 +87,6 @@ class FakeNodes(Failures):
         if name not in self.schedulers.nodes:
             raise Gone(f"{name}: {cause_event}")
         self.asked[name] = min(ends_at, self.asked.get(name, ends_at))
-
-    def keep(self, name: str) -> None:
-        """As the seam promises."""
-        self.enter("keep")
-        self.asked.pop(name, None)
-        self.kept.append(name)
 
     def finish(self, name: str, outcome: str = "verified") -> None:
         """The node's drain ends so."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 
 from ledger.causes import Cause
@@ -38,7 +39,9 @@ class Instance:
     empty when the provider does not say where the server is. `ends_at` is when a notice or a release takes it,
     `started_at` and `ended_at` bound what the provider bills, `cause` and `cause_event` say why it is in its present
     phase. `missing_since` is set while a complete listing does not show it and nothing explains that. `moving_to` is
-    the instance that takes over its work: once that one is there, this one is released.
+    the instance that takes over its work: once that one is there, this one is released. `notices` are the ends that
+    stand, by reclaim; `release_told` says that its release stands in the ledger, `drain_asked` that its node heard of
+    it, and `deregistered` that it left its scheduler.
     """
 
     name: str
@@ -65,6 +68,7 @@ class Instance:
     missing_since: int = 0
     moving_to: str = ""
     notices: tuple[tuple[str, int], ...] = ()
+    release_told: bool = False
     drain_asked: bool = False
     deregistered: bool = False
 
@@ -121,6 +125,7 @@ def name_of(region: str, epoch: int, number: int) -> str:
     return f"eb-{region}-{epoch}-{number:06d}"
 
 
+@lru_cache(maxsize=1 << 16)  # asked three times a cycle for every instance
 def number_in(name: str, region: str) -> int:
     """The number in a name that we gave; 0 for a name that somebody else gave, as an adopted server has."""
     head, _, number = name.rpartition("-")

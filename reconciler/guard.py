@@ -12,13 +12,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from correlation_groups.spread import Shares, limit, lot
 from ledger.causes import Cause
-from ledger.events import Paid
-from pools.model import InstanceShape
 from pools.provider import Quota
 from reconciler.fleet import Fleet, Phase
 from reconciler.pacing import RAMP_CYCLES, ramp_share
+from reconciler.second_look import SUPPLY, Ground, Spread, breaks_bound, breaks_pools, places
 from reconciler.steps import ADDS, FINISHING, Refusal, Step, StepKind
 from repo_layout.documents import GuardLimits
 
@@ -54,27 +52,6 @@ class Eyes:
     closed_pools: frozenset[str]
     complete_at: Mapping[str, int] = field(default_factory=dict)
     quota: Quota | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """What a second look at the bounds needs of one workload: D, the shares, and units already in each place."""
-
-    desired: int
-    gang: int
-    shares: Shares
-    domain_units: Mapping[str, int]
-    group_units: Mapping[str, int]
-    unknown_units: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """Pool -> domain, bounding groups, and what one instance takes."""
-
-    domain: Mapping[str, str]
-    groups: Mapping[str, tuple[str, ...]]
-    shape: Mapping[str, InstanceShape] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,20 +100,30 @@ def judge(
     verdict = Verdict()
     counts: dict[StepKind, int] = defaultdict(int)
     placed: dict[tuple[str, str], int] = defaultdict(int)
-    for step in steps:
+    waiting: list[Refusal] = []
+
+    def consider(step: Step) -> Refusal | None:
+        spread = spreads.get(step.workload)
         refusal = _refuse(step, eyes, fleet, blind)
         if refusal is None and not step.again:
             refusal = _over(step, room, counts)
         if refusal is None and step.kind in ADDS and not step.again:
-            spread = spreads.get(step.workload)
-            refusal = _breaks_bound(step, ground, spread, placed) or _over_quota(step, ground, left)
+            refusal = breaks_bound(step, ground, spread, placed) or _over_quota(step, ground, left)
             if refusal is None:
-                _take(step, ground, spread, placed, left)
-        if refusal is not None:
-            verdict.refused.append(refusal)
-            continue
-        counts[step.kind] += not step.again
-        verdict.allowed.append(step)
+                refusal = breaks_pools(step, ground, spread, fleet, placed)
+                if refusal is not None:
+                    waiting.append(refusal)
+                else:
+                    _take(step, ground, spread, placed, left)
+        if refusal is None:
+            counts[step.kind] += not step.again
+            verdict.allowed.append(step)
+        return refusal
+
+    refused = [refusal for refusal in map(consider, steps) if refusal is not None]
+    # what only waited for other steps to reach new domains gets a second chance behind them
+    helped = {refusal.step.instance for refusal in tuple(waiting) if consider(refusal.step) is None}
+    verdict.refused += [refusal for refusal in refused if refusal.step.instance not in helped]
     seeing = not blind and eyes.verified and eyes.owned_projects <= eyes.complete_projects
     verdict.state = replace(
         state,
@@ -312,43 +299,11 @@ def _take(
     left: Mapping[str, list[int]],
 ) -> None:
     """Count a step that goes out against bounds and quota."""
-    for name, _, _ in _places(step, ground, spread):
+    for name, _, _ in places(step, ground, spread):
         placed[step.workload, name] += step.units
+    placed[step.workload, SUPPLY] += step.units
     room, shape = left.get(step.project), ground.shape.get(step.pool)
     if room is not None and shape is not None and step.kind is not StepKind.ADOPT:
         room[0] -= 1
         room[1] -= shape.vcpu
         room[2] -= shape.memory
-
-
-def _places(step: Step, ground: Ground, spread: Spread | None) -> list[tuple[str, int, int]]:
-    """The scopes in which a step's units would stand: name, units that stand, share. None for what is exempt."""
-    exempt = spread is None or step.paid is not Paid.RECLAIMABLE or spread.desired <= spread.gang > 1
-    if spread is None or exempt:
-        return []
-    domain = ground.domain.get(step.pool, "")
-    return [
-        ("domain " + domain, spread.domain_units.get(domain, 0), spread.shares.pool_permille),
-        *(
-            ("group " + group, spread.group_units.get(group, 0), spread.shares.group_permille)
-            for group in ground.groups.get(step.pool, ())
-        ),
-    ]
-
-
-def _breaks_bound(
-    step: Step, ground: Ground, spread: Spread | None, placed: Mapping[tuple[str, str], int]
-) -> Refusal | None:
-    """A second look at the spread, written apart from the planner: what would stand after this step."""
-    for name, standing, share in _places(step, ground, spread):
-        if spread is None:
-            break
-        allowed = limit(share, spread.desired, lot(step.units, spread.gang).units)
-        after = standing + spread.unknown_units + placed.get((step.workload, name), 0) + step.units
-        if after > allowed:
-            return Refusal(
-                step,
-                Cause.BOUND,
-                f"{step.workload} would have {after} units in {name}, {allowed} of {spread.desired} are allowed",
-            )
-    return None

@@ -20,6 +20,7 @@ from reconciler.appraisal import Appraiser
 from reconciler.cycle import Decision, Memory, Seen, decide
 from reconciler.desired import Partition
 from reconciler.drafts import Scribe
+from reconciler.fleet import Fleet
 from reconciler.ports import SchedulerView
 from reconciler.steps import FINISHING, Step, StepKind
 
@@ -52,7 +53,7 @@ class Reconciler:
             return decide(self.part, self.memory, seen, self.appraiser.rehearsal(), self.commit)
         decision = decide(self.part, self.memory, seen, self.appraiser, self.commit)
         going, waiting = self.acting.admit(decision.allowed)
-        if not self._record(decision.events, self._intents(going)):
+        if not self._record(decision.events, self._intents(going, decision.memory.fleet)):
             # what cannot be written down is not begun; what was agreed before goes on
             waiting += [step for step in going if step.kind not in FINISHING]
             going = [step for step in going if step.kind in FINISHING]
@@ -104,7 +105,7 @@ class Reconciler:
         self.unrecorded = []
         return True
 
-    def _intents(self, steps: Sequence[Step]) -> list[Event]:
+    def _intents(self, steps: Sequence[Step], fleet: Fleet) -> list[Event]:
         """What is about to be done, written down before it is done."""
         scribe = self._scribe()
         events = []
@@ -120,7 +121,7 @@ class Reconciler:
                         paid=step.paid.value,
                     )
                 )
-            elif step.kind is StepKind.RELEASE:
+            elif step.kind is StepKind.RELEASE and not fleet.instances[step.instance].release_told:
                 events.append(about(scribe, EventType.RELEASE_ASKED, step, caused_by=step.cause_event))
         return events
 

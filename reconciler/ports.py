@@ -44,7 +44,10 @@ class NodeView:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerView:
-    """What the schedulers of a partition say; a silent cluster's workloads are absent from `demands`."""
+    """What the schedulers of a partition say; a silent cluster's workloads are absent from `demands`.
+
+    A view whose `as_of` is older than the guard's listing age counts as silence of all of them.
+    """
 
     as_of: int
     demands: Mapping[str, Demand]
@@ -67,9 +70,6 @@ class Nodes(Protocol):
 
     def ask_return(self, name: str, *, ends_at: int, cause_event: str) -> None:
         """Ask a node to drain by `ends_at`; repetition is harmless, a later word never extends an earlier deadline."""
-
-    def keep(self, name: str) -> None:
-        """Take back an agreed return that has not begun."""
 
 
 class Recorder(Protocol):

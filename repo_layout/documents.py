@@ -124,7 +124,11 @@ class Movement(Declared):
 
 
 class SettingsFile(Declared):
-    """`ebbtide.yaml`."""
+    """`ebbtide.yaml`.
+
+    `lost_hour_weight` is what an hour of work that has to be done again is worth to whoever waits for it, in guaranteed
+    hours (0 to 100); 0 counts its money alone.
+    """
 
     api_version: Literal["ebbtide/v1"]
     kind: Literal["Settings"]
@@ -134,6 +138,7 @@ class SettingsFile(Declared):
     bounds: Bounds = Bounds()
     movement: Movement = Movement()
     gpu_factors: tuple[GpuFactor, ...] = ()
+    lost_hour_weight: Percent = 10
     storage_rate_per_gib_month: Rate = Field(default="0.02", validate_default=True)
     footprint_per_day: MoneyField | None = None
     teams: tuple[TeamEntry, ...] = Field(min_length=1)

@@ -123,6 +123,13 @@ class _Standing:
         for place in self.places(event.pool):
             self.units[event.workload, place] += units
 
+    def move(self, instance: str, pool: str) -> None:
+        workload, _, units, desired = self.held[instance]
+        self.remove(instance)
+        self.held[instance] = workload, pool, units, desired
+        for place in self.places(pool):
+            self.units[workload, place] += units
+
     def remove(self, instance: str) -> None:
         if instance in self.held:
             workload, pool, units, _ = self.held.pop(instance)
@@ -172,6 +179,8 @@ def _follow(standing: _Standing, event: Event) -> None:
             standing.add(event, int(event.data["units"]))
         case EventType.INSTANCE_STARTED:
             standing.started.add(event.instance)
+        case EventType.INSTANCE_MOVED if event.instance in standing.held:
+            standing.move(event.instance, event.pool)
         case EventType.INSTANCE_FAILED:
             standing.remove(event.instance)
         case EventType.RELEASE_ASKED if event.instance not in standing.started:

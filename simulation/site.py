@@ -89,9 +89,6 @@ class Site:
         told = notice_of(name, reclaim="", kind=NoticeKind.RETURN, issued_at=self._world.now(), ends_at=ends_at)
         self._begin_drain(name, told, cause_event, cause_event)
 
-    def keep(self, name: str) -> None:
-        """Nothing to take back: a return that began goes on."""
-
     def on_cloud(self, happened: Happening) -> None:
         """One thing that the cloud did."""
         match happened.kind:
@@ -101,6 +98,8 @@ class Site:
                 self._noticed(happened.notice)
             case HappeningKind.WITHDRAWN if happened.notice is not None:
                 self._withdrawn(happened.notice)
+            case HappeningKind.MOVED:
+                self.work.moved(happened.name, happened.pool, happened.at)
             case HappeningKind.ENDED:
                 self._ended(happened)
             case _:

@@ -128,6 +128,13 @@ class Work:
         self.dirty.add(name)
         self.assign(slots.workload, now)
 
+    def moved(self, name: str, pool: str, now: int) -> None:
+        """The provider runs the instance in another pool from now on, and bills it there."""
+        slots = self.by_instance.get(name)
+        if slots is not None:
+            self._write_line(slots, now)
+            slots.pool = pool
+
     def want(self, workload: str, target: int, now: int) -> None:
         """The workload's demand changed to `target` units."""
         self.workloads[workload].target = target
@@ -166,24 +173,10 @@ class Work:
                     slots.loading[len(slots.runs)] = begins
                     slots.loading_for = caused_by
                     self._loads_until(slots.name, begins)
-                self._restored(work, slots, caused_by, begins - now, now)
+                self._record(_restored(slots, caused_by, begins - now, self._scribes(now)))
             slots.runs.append(begins)
         self._close_line(slots, now)
         return count
-
-    def _restored(self, work: Workload, slots: Slots, caused_by: str, duration: int, now: int) -> None:
-        self._record(
-            self._scribes(now).event(
-                EventType.RESTORED,
-                f"{slots.name}/{len(slots.runs)}/{now}",
-                Cause.RESTORED,
-                caused_by=caused_by,
-                workload=work.contract.name,
-                pool=slots.pool,
-                instance=slots.name,
-                data={"duration_ms": duration},
-            )
-        )
 
     def loaded(self, name: str, now: int) -> None:
         """Slots whose state is loaded begin to serve."""
@@ -301,6 +294,19 @@ def _fill_order(slots: Slots) -> tuple[int, int, str]:
 def _empty_order(slots: Slots) -> tuple[int, int, str]:
     """The emptiest first, floor last."""
     return 1 if slots.paid is Paid.FLOOR else 0, len(slots.runs), slots.name
+
+
+def _restored(slots: Slots, caused_by: str, duration: int, scribe: Scribe) -> Event:
+    return scribe.event(
+        EventType.RESTORED,
+        f"{slots.name}/{len(slots.runs)}/{scribe.now}",
+        Cause.RESTORED,
+        caused_by=caused_by,
+        workload=slots.workload,
+        pool=slots.pool,
+        instance=slots.name,
+        data={"duration_ms": duration},
+    )
 
 
 def _why(slots: Slots, use: Use, region: str) -> tuple[Cause, str]:

@@ -33,6 +33,9 @@ from simulation.work import Work, storage_charges
 CYCLE_MS = 300_000
 """Ranking and placement every five minutes."""
 
+SAMPLE_MS = 600_000
+"""Pictures and scores need no finer grain than ten minutes."""
+
 POKE_MS = 5_000
 """A notice or loss is answered by a cycle this much later, so that a wave is answered once."""
 
@@ -128,22 +131,7 @@ class World:
         self.run_result.first_action_ms = self.site.first_action_ms
         self.policy = policy
         policy.appraiser.remember(policy.part, setting.past)
-        self.reconciler = Reconciler(
-            policy.part,
-            Ports(
-                provider=self.cloud,
-                schedulers=self.site,
-                nodes=self.site,
-                recorder=self,
-                stop=self,
-                clock=lambda: self.now,
-                local_day=lambda now: str(now // DAY_MS),
-                user_data=_user_data,
-            ),
-            policy.appraiser,
-            commit=setting.estate.commit,
-            memory=Memory(epoch=1, listed_at=setting.start),
-        )
+        self.reconciler = _leader(self, policy)
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
         self._cycle_at = setting.start + CYCLE_MS // 5
@@ -172,10 +160,14 @@ class World:
         self._flush()
         return self.run_result
 
-    def rehearse(self, progress: Callable[[Progress], None] | None = None) -> Decision:
-        """Let the whole setting pass, then decide one cycle more that touches nothing."""
+    def one_cycle(self, progress: Callable[[Progress], None] | None = None, *, dry_run: bool) -> Decision:
+        """Let the whole setting pass, then decide one cycle more; with `dry_run` it touches nothing."""
         self._until_end(progress)
-        return self.reconciler.cycle(dry_run=True)
+        decision = self.reconciler.cycle(dry_run=dry_run)
+        if not dry_run:
+            self.work.close_books(self.now)
+            self._flush()
+        return decision
 
     def _until_end(self, progress: Callable[[Progress], None] | None) -> None:
         end = self.setting.start + int(self.setting.days * DAY_MS)
@@ -215,7 +207,7 @@ class World:
             key = refusal.cause.value
             self.run_result.refusals[key] = self.run_result.refusals.get(key, 0) + 1
         if self.now >= self._sample_at:
-            self._sample_at = (self.now // CYCLE_MS + 1) * CYCLE_MS
+            self._sample_at = (self.now // SAMPLE_MS + 1) * SAMPLE_MS
             self.run_result.moments.append(self.policy.sample(self.now, decision, self.work))
         self._cycle_at = (self.now // CYCLE_MS + 1) * CYCLE_MS
         if self.reconciler.deferred:
@@ -270,3 +262,23 @@ class World:
 
 def _user_data(step: Step) -> bytes:
     return f"#cloud-config\n# {step.instance} {step.workload}\n".encode()
+
+
+def _leader(world: World, policy: Policy) -> Reconciler:
+    """The real loop, wired to this world."""
+    return Reconciler(
+        policy.part,
+        Ports(
+            provider=world.cloud,
+            schedulers=world.site,
+            nodes=world.site,
+            recorder=world,
+            stop=world,
+            clock=lambda: world.now,
+            local_day=lambda now: str(now // DAY_MS),
+            user_data=_user_data,
+        ),
+        policy.appraiser,
+        commit=world.setting.estate.commit,
+        memory=Memory(epoch=1, listed_at=world.setting.start),
+    )

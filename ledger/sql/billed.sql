@@ -8,6 +8,7 @@ SELECT
     began.pool AS pool,
     began.units AS holds,
     began.paid AS paid,
+    began.at AS started_at,
     greatest(began.at, {period_from:Int64}) AS billed_from,
     least(if(ended.at > 0, ended.at, {period_to:Int64}), {period_to:Int64}) AS billed_to
 FROM

@@ -101,7 +101,7 @@ def histories(draw: st.DrawFn) -> list[Event]:
                 known=draw(MOMENTS),
             )
     for number in range(draw(st.integers(0, 4))):
-        _instance(draw, writer, f"i-{number}", draw(st.sampled_from(pools)))
+        _instance(draw, writer, f"i-{number}", pools)
     for _ in range(draw(st.integers(0, 3))):
         kind = draw(st.sampled_from([EventType.STORAGE_CHARGED, EventType.FOOTPRINT_CHARGED]))
         names = WORKLOADS if kind is EventType.STORAGE_CHARGED else ("", *WORKLOADS)
@@ -114,17 +114,20 @@ def histories(draw: st.DrawFn) -> list[Event]:
     return writer.events
 
 
-def _instance(draw: st.DrawFn, writer: Writer, name: str, pool: str) -> None:
+def _instance(draw: st.DrawFn, writer: Writer, name: str, pools: list[str]) -> None:
     region, holds, paid = draw(st.sampled_from(REGIONS)), draw(st.integers(1, 7)), draw(st.sampled_from(Paid))
     workload = draw(st.sampled_from(("", *WORKLOADS) if paid is Paid.HEADROOM else WORKLOADS))
     moments = sorted(draw(st.sets(MOMENTS, min_size=2, max_size=5)))
     runs_on = draw(st.booleans())
     if runs_on:
         moments[-1] = HORIZON if moments[-2] < HORIZON else moments[-1]
-    about = Subject(region, workload, pool, name)
+    about = Subject(region, workload, draw(st.sampled_from(pools)), name)
     started: dict[str, Datum] = {"units": holds, "paid": paid.value}
     root = writer.write(EventType.INSTANCE_STARTED, moments[0], started, cause=Cause.CLAIM_GREW, on=about)
-    for begin, end in itertools.pairwise(moments):
+    for place, (begin, end) in enumerate(itertools.pairwise(moments)):
+        if place and len(pools) > 1 and draw(st.booleans()):
+            about = about._replace(pool=draw(st.sampled_from(pools)))
+            writer.write(EventType.INSTANCE_MOVED, begin, cause=Cause.MIGRATED, caused_by=root, on=about)
         used = []
         free = holds
         for use in Use:

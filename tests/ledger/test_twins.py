@@ -8,10 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ledger.adapters.clickhouse import ClickHouseLedger
-from ledger.events import Event
+from ledger.causes import Cause
+from ledger.events import Datum, Event, EventType, Paid, Use
+from ledger.money import TICKS
 from ledger.net_saving import invoice, net_saving
 from ledger.reports import Period, summed
-from tests.ledger.histories import HORIZON, histories
+from ledger.usage import slots
+from tests.ledger.histories import HORIZON, HOUR, Subject, Writer, histories, write_rate
 
 # the fixture is shared by the examples on purpose: each empties it first
 SHARED = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -53,6 +56,25 @@ def test_terms_sum_to_the_invoice_exactly(ledger: ClickHouseLedger, events: list
     found = filled(ledger, events).reconcile_invoice(whole)
     assert found.difference == 0
     assert found.consistent, found
+
+
+def test_a_moved_server_is_billed_in_each_pool_for_the_time_it_stood_there(ledger: ClickHouseLedger) -> None:
+    writer = Writer()
+    here, there = Subject("north", "train", "hall-a", "i-1"), Subject("north", "train", "hall-b", "i-1")
+    write_rate(writer, "hall-a", "0.5", "1")
+    write_rate(writer, "hall-b", "0.2", "1")
+    started: dict[str, Datum] = {"units": 1, "paid": "reclaimable"}
+    root = writer.write(EventType.INSTANCE_STARTED, 0, started, on=here)
+    writer.write(EventType.INSTANCE_MOVED, HOUR, cause=Cause.MIGRATED, on=there, caused_by=root)
+    for on, begin, end in ((here, 0, HOUR), (there, HOUR, 4 * HOUR)):
+        for run in slots(1, [(Use.SERVING, 1)]):
+            data = run.data(of_units=1, paid=Paid.RECLAIMABLE, from_ms=begin, to_ms=end)
+            writer.write(EventType.USAGE, end, data, on=on, caused_by=root)
+    writer.write(EventType.INSTANCE_ENDED, 4 * HOUR, cause=Cause.DRAINED, on=there)
+    (line,) = invoice(writer.events, WHOLE)
+    assert line.ticks == 11 * TICKS // 10  # an hour at 0.5 and three at 0.2
+    assert filled(ledger, writer.events).invoice(WHOLE) == (line,)
+    assert ledger.reconcile_invoice(WHOLE).consistent
 
 
 @settings(max_examples=60, deadline=None)

@@ -190,7 +190,7 @@ def test_while_the_guard_lets_nothing_out_no_money_is_reserved_for_it() -> None:
 def test_a_clock_that_is_set_back_a_day_opens_no_new_limit() -> None:
     purse = Purse(authority_micro=3 * EURO).bought()
     purse.day = "2025-12-31"
-    purse.cycle(8, fallback=3, wait=HOUR_MS)
+    assert not purse.cycle(8, fallback=3, wait=HOUR_MS).granted
     assert purse.wallet.reserved_micro == {LEAD: 3 * EURO}
 
 
@@ -207,15 +207,17 @@ def test_no_sequence_reserves_more_in_a_day_than_the_authority(
     steps: list[tuple[int, int, int | None, int]], authority: int
 ) -> None:
     purse = Purse(limited("5"), limited("20", "nowcast"), authority_micro=authority)
-    spent: dict[str, int] = {}
+    spent: dict[str, Decimal] = {}
     days = ("2026-01-01", "2026-01-02", "2026-01-03")
+    latest = ""
     for running, wait, rate, day in steps:
         purse.day = days[day]
-        before = sum(purse.wallet.reserved_micro.values()) if purse.day <= purse.wallet.day else 0
-        purse.cycle(running, fallback=min(running, 3), wait=wait, rate=rate)
-        after = sum(purse.wallet.reserved_micro.values())
-        spent[purse.wallet.day] = spent.get(purse.wallet.day, 0) + after - before
-    assert all(total <= authority for total in spent.values())
+        latest = max(latest, purse.day)
+        ruling = purse.cycle(running, fallback=min(running, 3), wait=wait, rate=rate)
+        for event in ruling.events:
+            if event.type is EventType.FALLBACK_RESERVED:
+                spent[latest] = spent.get(latest, Decimal(0)) + Decimal(str(event.data["amount"]))
+    assert all(total * EURO <= authority for total in spent.values())
     assert purse.wallet.by_workload.get(FORECAST, 0) <= 5 * EURO
 
 

@@ -8,15 +8,15 @@ import pytest
 
 from ledger.causes import Cause
 from ledger.events import EventType, Paid
-from pools.provider import FaultKind, Lifecycle, LifecycleKind, Listing, Mark, Part, Signals, Status
+from pools.provider import Advisory, FaultKind, Lifecycle, LifecycleKind, Listing, Mark, Part, Signals, Status
 from reconciler.census import BELIEVED_AFTER_MS, Census, Sight, take
 from reconciler.fleet import Fleet, Instance, Phase
+from reconciler.ports import NodeView
 from tests.reconciler.builders import (
     ESTATE,
     FORECAST,
     HOUR,
     MINUTE,
-    OTHER_POOL,
     PROJECT,
     REGION,
     SECOND,
@@ -40,6 +40,11 @@ def booting(number: int = 1, **changes: object) -> Instance:
 
 def happened(kind: LifecycleKind, of: Instance, at: int = START) -> Signals:
     return Signals(START, "1", lifecycle=(Lifecycle(at, kind, of.server, of.name, of.pool),))
+
+
+def still(count: int) -> dict[str, NodeView]:
+    """What the schedulers show when they show the first instances as ever, whatever the provider says."""
+    return {name(n): node(instance(n)) for n in range(1, count + 1)}
 
 
 def types(census: Census) -> list[EventType]:
@@ -157,7 +162,7 @@ def test_without_any_listing_everything_stays_as_it_was() -> None:
 
 def test_only_the_project_that_is_not_complete_is_unknown() -> None:
     here, there = instance(1), instance(2, project="other")
-    shown = sight(projects=frozenset({PROJECT, "other"}))
+    shown = sight(projects=frozenset({PROJECT, "other"}), nodes=still(2))
     shown = replace(shown, listing=Listing(START, (), (Part(PROJECT, complete=True), Part("other", complete=False))))
     census = passed(fleet(here, there), shown)
     assert census.unexplained == [here.name]
@@ -166,9 +171,9 @@ def test_only_the_project_that_is_not_complete_is_unknown() -> None:
 
 def test_an_absence_that_nothing_explains_is_believed_after_a_second_listing_only() -> None:
     here = instance()
-    first = passed(fleet(here), sight())
+    first = passed(fleet(here), sight(nodes=still(1)))
     assert after(first).phase is Phase.SERVING
-    later = sight(now=START + BELIEVED_AFTER_MS)
+    later = sight(now=START + BELIEVED_AFTER_MS, nodes=still(1))
     same_listing = passed(first.fleet, replace(later, listing=listing(at=START)))
     assert after(same_listing).phase is Phase.SERVING
     second = passed(first.fleet, later)
@@ -178,9 +183,9 @@ def test_an_absence_that_nothing_explains_is_believed_after_a_second_listing_onl
 
 def test_one_that_is_seen_again_was_never_missing() -> None:
     here = instance()
-    missing = passed(fleet(here), sight()).fleet
-    back = passed(missing, sight(row(here), now=START + MINUTE)).fleet
-    again = passed(back, sight(now=START + 2 * MINUTE))
+    missing = passed(fleet(here), sight(nodes=still(1))).fleet
+    back = passed(missing, sight(row(here), now=START + MINUTE, nodes=still(1))).fleet
+    again = passed(back, sight(now=START + 2 * MINUTE, nodes=still(1)))
     assert again.unexplained == [here.name]
 
 
@@ -189,6 +194,20 @@ def test_an_absence_that_a_lifecycle_event_explains_is_believed_at_once_at_its_o
     census = passed(fleet(here), sight(signals=happened(LifecycleKind.FAILED, here, at=START - 7 * SECOND)))
     assert after(census).phase is Phase.GONE
     assert census.losses[0].at == START - 7 * SECOND
+
+
+def test_a_scheduler_that_shows_the_node_no_more_bears_an_absence_out_and_a_silent_one_does_not() -> None:
+    known = fleet(*[instance(n) for n in range(1, 41)])
+    assert len(passed(known, sight()).losses) == 40
+    silent = passed(known, sight(silent_workloads=frozenset({FORECAST})))
+    assert len(silent.unexplained) == 40
+
+
+def test_an_advisory_for_its_pool_bears_an_absence_out_while_it_stands() -> None:
+    known = fleet(*[instance(n) for n in range(1, 41)])
+    for until, losses in ((START + 1, 40), (START, 0)):
+        signals = Signals(START, "1", advisories=(Advisory(instance().pool, START - HOUR, until),))
+        assert len(passed(known, sight(signals=signals, nodes=still(40))).losses) == losses
 
 
 def test_a_server_that_was_just_asked_for_may_be_absent() -> None:
@@ -209,7 +228,7 @@ def test_an_improbable_loss_is_not_believed_however_often_it_is_listed() -> None
     known = fleet(*[instance(n) for n in range(1, 41)])
     shown = [row(instance(n)) for n in range(1, 31)]
     for minute in range(10):
-        census = passed(known, sight(*shown, now=START + minute * MINUTE))
+        census = passed(known, sight(*shown, now=START + minute * MINUTE, nodes=still(40)))
         known = census.fleet
         assert len(census.unexplained) == 10
         assert not census.losses
@@ -217,9 +236,9 @@ def test_an_improbable_loss_is_not_believed_however_often_it_is_listed() -> None
 
 def test_an_improbable_loss_is_believed_once_a_person_accepts_it_and_a_later_one_is_not() -> None:
     shown = [row(instance(n)) for n in range(1, 31)]
-    known = passed(fleet(*[instance(n) for n in range(1, 41)]), sight(*shown)).fleet
+    known = passed(fleet(*[instance(n) for n in range(1, 41)]), sight(*shown, nodes=still(40))).fleet
     later = START + MINUTE
-    census = passed(known, sight(*shown[:20], now=later, accepted_at=START))
+    census = passed(known, sight(*shown[:20], now=later, accepted_at=START, nodes=still(40)))
     assert len(census.losses) == 10
     assert len(census.unexplained) == 10
 
@@ -316,15 +335,6 @@ def test_what_is_known_stays_known_when_its_contract_leaves_the_estate() -> None
     census = passed(fleet(here), sight(row(here), workloads=frozenset()))
     assert after(census).phase is Phase.SERVING
     assert not census.unexplained
-
-
-def test_a_moved_server_changes_its_pool_and_an_unsaid_pool_is_unknown() -> None:
-    here = instance()
-    moved = passed(fleet(here), sight(row(here, pool=OTHER_POOL, status=Status.MOVED)))
-    assert after(moved).pool == OTHER_POOL
-    lost_track = passed(moved.fleet, sight(row(here, pool="", status=Status.MOVED)))
-    assert after(lost_track).pool == ""
-    assert after(passed(moved.fleet, sight(row(here, pool="")))).pool == OTHER_POOL
 
 
 def test_a_lost_instance_is_owed_once_and_paid_as_it_was() -> None:

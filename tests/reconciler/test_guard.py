@@ -15,8 +15,9 @@ from ledger.events import Paid
 from pools.model import InstanceShape
 from pools.provider import ProjectQuota, Quota
 from reconciler.fleet import Fleet, Instance, Phase
-from reconciler.guard import Eyes, Ground, GuardState, Spread, Verdict, give_back, judge
+from reconciler.guard import Eyes, GuardState, Verdict, give_back, judge
 from reconciler.pacing import RAMP_CYCLES
+from reconciler.second_look import Ground, Spread
 from reconciler.steps import Refusal, Step, StepKind
 from repo_layout.documents import GuardLimits
 from tests.reconciler.builders import (
@@ -331,6 +332,23 @@ def test_floors_and_a_single_gang_are_exempt_and_a_retry_is_counted_once() -> No
     assert judged(replace(ACQUIRE, paid=Paid.FLOOR), spread=spread(9, 9)).allowed
     assert judged(replace(ACQUIRE, units=8), spread=spread(8, 8, desired=8, gang=8)).allowed
     assert judged(replace(ACQUIRE, again=True), spread=spread(3, 3)).allowed
+
+
+def test_the_last_units_are_kept_for_domains_that_are_not_used_yet() -> None:
+    """Of 20 units in 8 domains one belongs into each: with 18 standing in 6, two are left and both go elsewhere."""
+    standing = replace(spread(0), used=frozenset({"a", "c", "d", "e", "f", "g"}), supply=18, largest=1)
+    again, fresh = step(number=600), step(number=601, pool=OTHER_POOL)
+    verdict = judged(again, fresh, spread=standing)
+    assert verdict.allowed == [fresh]
+    two = replace(standing, desired=21)
+    assert judged(again, fresh, spread=two).allowed == [again, fresh]
+    assert judged(again, fresh, spread=replace(two, supply=19)).allowed == [fresh]
+    assert [r.cause for r in verdict.refused] == [Cause.BOUND]
+    assert judged(again, spread=replace(standing, supply=17)).allowed
+    one_short = replace(standing, used=standing.used | {"h"}, supply=19)
+    assert judged(again, fresh, spread=one_short).allowed == [fresh, again]
+    taking_over = replace(again, takes_over=name(1))
+    assert judged(taking_over, spread=standing).allowed
 
 
 @given(

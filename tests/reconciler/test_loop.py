@@ -184,7 +184,6 @@ def test_an_improbable_loss_holds_everything_until_a_person_accepts_the_listing(
     region = Region().settled(20, 10)
     for lost in [i for i in region.ours() if i.paid is Paid.FLOOR]:
         region.cloud.lose(lost.server)
-        region.schedulers.leave(lost.name)
     for _ in range(4):
         decision = region.cycle()
         assert not decision.allowed

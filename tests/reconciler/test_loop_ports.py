@@ -18,7 +18,6 @@ from tests.reconciler.builders import (
     of_kind,
 )
 
-
 # -- ports that fail --------------------------------------------------------------------------------------------------
 
 
@@ -76,6 +75,8 @@ def test_the_stop_switch_is_heard_between_two_steps() -> None:
     assert len(region.cloud.servers) == 3
     left = [e for e in region.told(EventType.INSTANCE_FAILED) if e.cause is Cause.STOPPED]
     assert len(left) == 7
+    assert region.reconciler.deferred == 7
+    assert sum(number for _, number in region.reconciler.memory.guard.acquired) == 3
     region.cloud.plant = made  # type: ignore[method-assign]  # as above
     region.stop.why = ""
     region.cycles(10)
@@ -144,6 +145,16 @@ def test_a_silent_scheduler_moves_nothing_of_its_own_and_the_other_goes_on() -> 
     region.cycles(20)
     assert region.supply() == 20
     assert region.supply(HINDCAST) == 15
+
+
+def test_a_view_of_the_schedulers_that_is_too_old_is_silence() -> None:
+    region = Region().settled(20)
+    region.schedulers.stale_ms = 4 * MINUTE
+    region.schedulers.want(FORECAST, 30)
+    refusals = {refusal.cause for refusal in region.cycle().refused}
+    region.cycles(15)
+    assert refusals <= {Cause.SCHEDULER_SILENT}
+    assert region.supply() == 20
 
 
 def test_what_boots_when_its_scheduler_falls_silent_is_not_deleted_for_not_joining() -> None:

@@ -17,7 +17,6 @@ from tests.reconciler.builders import (
     with_settings,
 )
 
-
 # -- restarts, twins, pauses ------------------------------------------------------------------------------------------
 
 
@@ -29,6 +28,18 @@ def test_a_leader_with_an_empty_memory_finds_everything_and_buys_nothing() -> No
         region.cycle()
     assert set(region.cloud.servers) == servers
     assert (region.supply(), region.supply(HINDCAST)) == (20, 10)
+
+
+def test_a_notice_that_was_said_before_a_restart_is_heard_even_when_the_first_listing_is_partial() -> None:
+    region = Region().settled(20)
+    going = region.busy()
+    region.cloud.notify(region.server_id(going), seconds=3600)
+    region.cloud.page_limit = 10
+    region.cloud.script.fail_page(PROJECT, 1, times=4)
+    region.reconciler = region.leader()
+    assert not region.cycle().memory.fleet.instances
+    region.cycles(3)
+    assert region.reconciler.memory.fleet.instances[going].noticed
 
 
 def test_a_leader_with_an_empty_memory_gives_no_name_twice() -> None:

@@ -1,0 +1,81 @@
+"""What stands where, counted from the fleet alone: the ground of the guard's second look at the bounds.
+
+Called by `cycle` once a cycle. It shares nothing with the planner but the estate, so that a mistake of one does not
+hide from the other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from reconciler import claims
+from reconciler.desired import Partition
+from reconciler.fleet import Fleet, Phase
+from reconciler.problem import Offers
+from reconciler.second_look import Ground, Spread
+
+
+def ground_of(part: Partition) -> Ground:
+    """Where each pool lies, and what one of its instances takes."""
+    return Ground(
+        {p.name: p.domain for p in part.pools},
+        {p.name: part.groups.get(p.domain, ()) for p in part.pools},
+        {p.name: p.instance for p in part.pools},
+    )
+
+
+def _largest(part: Partition, offers: Offers) -> int:
+    """Units of the largest reclaimable instance among the offers."""
+    rows = zip(offers.pools, offers.units, strict=True)
+    return max((units for pool, units in rows if not part.pool_by_name[pool].committed), default=0)
+
+
+def spreads_of(
+    part: Partition,
+    fleet: Fleet,
+    claimed: Mapping[str, claims.Claim],
+    offers: Mapping[str, Offers],
+    *,
+    growing: frozenset[str],
+) -> dict[str, Spread]:
+    """For the guard's second look at the `growing` workloads: units that stand in each domain and group, counted from
+    the fleet alone.
+    """
+    if not growing:
+        return {}
+    domains: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    groups: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    unknown: dict[str, int] = defaultdict(int)
+    supply: dict[str, int] = defaultdict(int)
+    used: dict[str, set[str]] = defaultdict(set)
+    for instance in fleet.instances.values():
+        if instance.workload not in growing:
+            continue
+        pool = part.pool_by_name.get(instance.pool)
+        if instance.phase is Phase.GONE or (pool is not None and pool.committed):
+            continue
+        if pool is None:
+            unknown[instance.workload] += instance.units
+            continue
+        if instance.supply and not instance.moving_to:
+            supply[instance.workload] += instance.units
+            used[instance.workload].add(pool.domain)
+        domains[instance.workload][pool.domain] += instance.units
+        for group in part.groups.get(pool.domain, ()):
+            groups[instance.workload][group] += instance.units
+    return {
+        contract.name: Spread(
+            desired=claimed[contract.name].desired,
+            gang=contract.gang_size,
+            shares=part.shares[contract.name],
+            domain_units=domains[contract.name],
+            group_units=groups[contract.name],
+            unknown_units=unknown[contract.name],
+            used=frozenset(used[contract.name]),
+            supply=supply[contract.name],
+            largest=_largest(part, offers.get(contract.name, Offers())),
+        )
+        for contract in part.contracts
+        if contract.name in growing
+    }

@@ -1,0 +1,1 @@
+"""The replay: its rules by hand, its bounds, and one look at the record."""

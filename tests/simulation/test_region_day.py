@@ -1,0 +1,213 @@
+"""Four simulated hours of a small region with waves, losses without notice, failed boots and withdrawn notices.
+
+What is promised is checked by code that shares nothing with the planner, the guard or the ledger's arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cache
+
+import pytest
+
+from ledger.events import Event, EventType, to_line
+from ledger.money import NANOS
+from ledger.net_saving import invoice, net_saving
+from ledger.reports import Period, summed
+from pools.provider import Mark, NoticeKind
+from reconciler.desired import partition
+from simulation.cloud_model import CloudParameters, EndCause, TenantParameters, Wave
+from simulation.cloud_state import admit
+from simulation.policies import ours
+from simulation.world import Run, Setting, World
+from tests.reconciler.builders import ESTATE, FORECAST, HOUR, MINUTE, POOL, PROJECT, REGION, START, estate
+from tests.simulation.checkers import (
+    bounds_broken,
+    causes_missing,
+    debts_paid_twice,
+    losses_open,
+    owners_mixed,
+    payments_misplaced,
+)
+
+HOURS = 4
+END = START + HOURS * HOUR
+LARGER = (
+    ("contracts/tides/forecast.yaml", "maximum: 40", "maximum: 120"),
+    ("contracts/tides/hindcast.yaml", "maximum: 24", "maximum: 96"),
+    ("adoptions/north/old-forecast.yaml", "pool: h1-general-a-4x16", "pool: h1-general-b-4x16"),
+)
+FOREIGN = ("bare", "of-another-estate", "of-another-region")
+
+
+def waves() -> tuple[Wave, ...]:
+    """A hall that is taken in two waves, a domain without notice, and maintenance that is no reclaim."""
+    first, second = START + 80 * MINUTE, START + 150 * MINUTE
+    hall = [
+        Wave(at, domain, at + 40 * MINUTE, share=share, reclaim=f"rc-{at}")
+        for at, share in ((first, 0.5), (second, 1.0))
+        for domain in ("h2-general-a", "h2-general-b")
+    ]
+    dark = Wave(
+        START + 110 * MINUTE, "h3-general-a", START + 170 * MINUTE, count=1, noticed=False, kind=NoticeKind.HOST_FAILURE
+    )
+    works = Wave(START + 190 * MINUTE, "h4-general-b", START + 220 * MINUTE, count=1, kind=NoticeKind.MAINTENANCE)
+    return (*hall, dark, works)
+
+
+class Ledger:
+    """Keeps everything in the order in which it was recorded."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def record(self, events: Sequence[Event]) -> None:
+        self.events += events
+
+
+@dataclass(frozen=True)
+class History:
+    run: Run
+    events: tuple[Event, ...]
+
+
+def live(seed: int) -> History:
+    made = estate(*LARGER)
+    setting = Setting(
+        estate=made,
+        region=REGION,
+        start=START,
+        counts_from=START,
+        days=HOURS / 24,
+        seed=seed,
+        cloud=CloudParameters(
+            estate=ESTATE,
+            tenants=TenantParameters(load=0.25, batch_mean=1.0),
+            without_notice=0.1,
+            withdrawn=0.15,
+            advised=0.3,
+            silent_losses_per_day=12,
+            boot_failures=0.03,
+            rate_changes_per_day=8,
+        ),
+        waves=waves(),
+    )
+    ledger = Ledger()
+    world = World(setting, ours(partition(made, REGION)), ledger)
+    state = world.cloud.state
+    marks = (
+        None,
+        Mark("elsewhere", REGION, "x", 9, FORECAST, 1, "floor"),
+        Mark(ESTATE, "south", "y", 9, FORECAST, 1, "floor"),
+    )
+    for name, mark in zip(FOREIGN, marks, strict=True):
+        admit(state, pool=state.pools[POOL], project=PROJECT, name=name, mark=mark, boot=None)
+    return History(world.run(), tuple(ledger.events))
+
+
+@cache
+def history(seed: int) -> History:
+    return live(seed)
+
+
+@pytest.fixture(params=[1, 2, 3], ids=lambda seed: f"seed {seed}")
+def told(request: pytest.FixtureRequest) -> History:
+    return history(request.param)
+
+
+def test_the_hours_are_not_quiet(told: History) -> None:
+    kinds = {event.type for event in told.events}
+    expected = {
+        EventType.NOTICE_RECEIVED,
+        EventType.NOTICE_WITHDRAWN,
+        EventType.INSTANCE_LOST,
+        EventType.INSTANCE_FAILED,
+        EventType.RELEASE_ASKED,
+        EventType.DRAIN_ENDED,
+        EventType.WORK_LOST,
+    }
+    assert expected <= kinds
+    assert sum(event.type is EventType.INSTANCE_REQUESTED for event in told.events) > 120
+
+
+def test_no_act_of_ours_creates_or_enlarges_an_excess(told: History) -> None:
+    assert not bounds_broken(told.events, estate(*LARGER), REGION)
+
+
+def test_floors_stand_on_committed_capacity_and_lent_work_does_not(told: History) -> None:
+    assert not payments_misplaced(told.events, estate(*LARGER))
+
+
+def test_nothing_foreign_is_ever_deleted(told: History) -> None:
+    _, _, lifecycle = told.run.cloud.state.log.since("")
+    deleted = {said.name for said in lifecycle if said.reason == EndCause.DELETED.value}
+    assert deleted
+    assert not deleted & {*FOREIGN}
+    assert not {event.instance for event in told.events} & {*FOREIGN, "x", "y"}
+
+
+def test_every_instance_has_one_owner_and_one_request(told: History) -> None:
+    assert not owners_mixed(told.events)
+
+
+def test_every_loss_ends_its_bill(told: History) -> None:
+    assert not losses_open(told.events)
+
+
+def test_every_chain_of_causes_is_whole(told: History) -> None:
+    assert not causes_missing(told.events)
+
+
+def test_no_instance_is_bought_twice_for_the_same_debt(told: History) -> None:
+    assert not debts_paid_twice(told.events)
+
+
+def test_the_terms_of_the_net_saving_sum_to_the_invoice(told: History) -> None:
+    period = Period(START, END)
+    lines = invoice(told.events, period)
+    assert all(line.priced_ms == line.billed_ms for line in lines)
+    assert summed(net_saving(told.events, period)).paid == sum(line.ticks for line in lines)
+
+
+def test_our_invoice_is_the_clouds_own_to_the_last_digit(told: History) -> None:
+    ours_ = {line.instance: line.ticks for line in invoice(told.events, Period(START, END))}
+    theirs = {
+        line.name: line.owed_ms * NANOS
+        for line in told.run.cloud.invoice()
+        if line.name not in FOREIGN and line.owed_ms
+    }
+    assert {name: Decimal(ticks) for name, ticks in ours_.items()} == theirs
+
+
+def test_the_same_seed_tells_the_same_history_byte_for_byte() -> None:
+    again = live(1)
+    assert [to_line(event) for event in again.events] == [to_line(event) for event in history(1).events]
+
+
+def test_another_seed_tells_another_history() -> None:
+    assert history(1).events != history(2).events
+
+
+# -- the checkers find what they look for -----------------------------------------------------------------------------
+
+
+def test_a_checker_finds_an_excess_a_stranger_a_broken_chain_and_a_second_purchase() -> None:
+    events = list(history(1).events)
+    request = next(
+        e for e in reversed(events) if e.type is EventType.INSTANCE_REQUESTED and e.data["paid"] == "reclaimable"
+    )
+    many = [replace(request, id=f"{request.id}/{n}", instance=f"more-{n}") for n in range(40)]
+    assert bounds_broken([*events, *many], estate(*LARGER), REGION)
+    assert owners_mixed([*events, replace(request, id="again")])
+    assert owners_mixed([*events, replace(request, id="again", type=EventType.INSTANCE_JOINED, workload="nowcast")])
+    assert causes_missing([*events, replace(request, id="again", caused_by="nothing")])
+    assert causes_missing([*events, replace(request, id="again", caused_by="")])
+    assert payments_misplaced([replace(request, data={**request.data, "paid": "floor"})], estate(*LARGER))
+    paid = [e for e in events if e.type is EventType.INSTANCE_REQUESTED and e.caused_by.startswith("notice.")]
+    kept = next(
+        e for e in paid if e.instance not in {f.instance for f in events if f.type is EventType.INSTANCE_FAILED}
+    )
+    assert debts_paid_twice([*events, replace(kept, id="again", instance="second")])
+    assert losses_open([e for e in events if e.type is not EventType.INSTANCE_ENDED])
