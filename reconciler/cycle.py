@@ -22,7 +22,7 @@ from reconciler.drafts import Scribe
 from reconciler.fleet import Fleet
 from reconciler.placement import place
 from reconciler.ports import Demand, SchedulerView
-from reconciler.problem import Placement
+from reconciler.problem import Offers, Placement
 from reconciler.standing import ground_of, spreads_of
 from reconciler.steps import ADDS, Refusal, Step
 from repo_layout.documents import DirectoryEntry
@@ -114,21 +114,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     )
     placement = place(asked, last=memory.placement)
     found = _difference(part, memory, seen, counted, placement, _Told(claimed, claim_events, ruling))
-    verdict = guard.judge(
-        found.steps,
-        eyes=eyes,
-        fleet=counted.fleet,
-        limits=part.estate.region(part.region).guard,
-        state=memory.guard,
-        ground=ground_of(part),
-        spreads=spreads_of(
-            part,
-            counted.fleet,
-            claimed,
-            appraisal.offers,
-            growing=frozenset(step.workload for step in found.steps if step.kind in ADDS),
-        ),
-    )
+    verdict = _judged(part, memory, eyes, claimed, found, fleet=counted.fleet, offers=appraisal.offers)
     told, given = refusals.tell(verdict.refused, memory.refusals, scribe)
     after = replace(
         memory,
@@ -157,6 +143,34 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     )
 
 
+def _judged(
+    part: Partition,
+    memory: Memory,
+    eyes: guard.Eyes,
+    claimed: Mapping[str, claims.Claim],
+    found: diff.Difference,
+    *,
+    fleet: Fleet,
+    offers: Mapping[str, Offers],
+) -> guard.Verdict:
+    """What the guard lets out, by its own count of what stands."""
+    return guard.judge(
+        found.steps,
+        eyes=eyes,
+        fleet=fleet,
+        limits=part.estate.region(part.region).guard,
+        state=memory.guard,
+        ground=ground_of(part),
+        spreads=spreads_of(
+            part,
+            fleet,
+            claimed,
+            offers,
+            growing=frozenset(step.workload for step in found.steps if step.kind in ADDS),
+        ),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Told:
     """What claims and the arbiter said this cycle."""
@@ -182,6 +196,7 @@ def _difference(
             now=seen.now,
             drained={name: view.drained for name, view in seen.schedulers.nodes.items() if view.drained},
             owned_projects=projects,
+            join_timeout_s=part.estate.region(part.region).join_timeout,
             ranks={c.name: c.tier.rank for c in part.contracts},
             shortfall_events={name: risk.since_event for name, risk in risks.items() if risk.since_event},
             moves=placement.moves,

@@ -148,7 +148,7 @@ def test_what_an_incomplete_listing_does_not_show_is_unknown_and_never_gone() ->
     """C14: 1,003 servers, and the page with three of them did not come."""
     known = [instance(n) for n in range(1, 1004)]
     shown = sight(*[row(i) for i in known[:1000]])
-    shown = replace(shown, listing=listing(*[row(i) for i in known[:1000]], complete=False))
+    shown = replace(shown, listing=listing(*[row(i) for i in known[:1000]], complete=False), nodes=still(1003))
     for _ in range(5):
         census = passed(fleet(*known), shown)
         assert census.fleet.instances[name(1003)] == known[1002]
@@ -158,7 +158,7 @@ def test_what_an_incomplete_listing_does_not_show_is_unknown_and_never_gone() ->
 
 def test_without_any_listing_everything_stays_as_it_was() -> None:
     known = fleet(instance(1), booting(2))
-    assert passed(known, sight(listing=None)).fleet.instances == known.instances
+    assert passed(known, sight(listing=None, nodes=still(1))).fleet.instances == known.instances
 
 
 def test_only_the_project_that_is_not_complete_is_unknown() -> None:
@@ -345,37 +345,6 @@ def test_a_moved_server_changes_its_pool_and_an_unsaid_pool_is_unknown() -> None
     lost_track = passed(moved.fleet, sight(row(here, pool="", status=Status.MOVED)))
     assert after(lost_track).pool == ""
     assert after(passed(moved.fleet, sight(row(here, pool="")))).pool == OTHER_POOL
-
-
-def test_a_move_is_billed_from_the_providers_own_time_and_told_once() -> None:
-    here = instance()
-    said = Signals(START, "1", lifecycle=(Lifecycle(START - MINUTE, LifecycleKind.MOVED, "", here.name, OTHER_POOL),))
-    moved = passed(fleet(here), sight(row(here, pool=OTHER_POOL, status=Status.MOVED), signals=said))
-    (event,) = moved.events
-    assert (event.type, event.occurred_at, event.pool) == (EventType.INSTANCE_MOVED, START - MINUTE, OTHER_POOL)
-    assert not passed(moved.fleet, sight(row(here, pool=OTHER_POOL, status=Status.MOVED))).events
-
-
-def test_a_move_that_only_the_listing_shows_is_billed_from_then_on() -> None:
-    here = instance()
-    (event,) = passed(fleet(here), sight(row(here, pool=OTHER_POOL, status=Status.MOVED))).events
-    assert (event.type, event.occurred_at, event.pool) == (EventType.INSTANCE_MOVED, START, OTHER_POOL)
-    assert not passed(fleet(here), sight(row(here, pool="", status=Status.MOVED))).events  # nobody says where
-
-
-def test_a_server_that_moved_before_its_start_was_heard_is_billed_where_it_started() -> None:
-    asked = booting(server="server-1")
-    first = asked.pool
-    said = (
-        Lifecycle(START - 2 * MINUTE, LifecycleKind.ACTIVE, "server-1", asked.name, first),
-        Lifecycle(START - MINUTE, LifecycleKind.MOVED, "server-1", asked.name, OTHER_POOL),
-    )
-    known = passed(fleet(asked), sight(row(asked, pool=OTHER_POOL, status=Status.MOVED))).fleet
-    census = passed(known, sight(row(asked, pool=OTHER_POOL), signals=Signals(START, "1", lifecycle=said)))
-    assert [(e.type, e.pool) for e in census.events] == [
-        (EventType.INSTANCE_STARTED, first),
-        (EventType.INSTANCE_MOVED, OTHER_POOL),
-    ]
 
 
 def test_a_lost_instance_is_owed_once_and_paid_as_it_was() -> None:
