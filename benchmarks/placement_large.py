@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from benchmarks.placement import Size, run
 
-LARGE = Size("placement-large", 1400, 2200, seeds=(1,), runs=3, solver="hipo", limit_s=90.0, rounds=18)
+LARGE = Size("placement-large", 1400, 2200, seeds=(1,), runs=3, solver="choose", limit_s=60.0, rounds=12)
 
 if __name__ == "__main__":
     run(LARGE)

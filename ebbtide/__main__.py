@@ -6,21 +6,28 @@ asked for, so that help and completion are there at once.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from contracts.errors import EbbtideError
+from contracts.values import shorten
 from ebbtide.advice import hint_for
 from ebbtide.grammar import parser
 from ebbtide.terminal import Terminal
 
 DONE, FOUND, CANNOT, INTERRUPTED = 0, 1, 2, 130
+STDERR = 2
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+LONGEST_PATH = 300  # a path has to be seen whole to be mended
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; returns its exit code (see the help of any command)."""
+    _have_streams()
     try:
         arguments = parser().parse_args(argv)
     except SystemExit as end:  # argparse has said what is wrong, or was asked for help
@@ -37,9 +44,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return _flushed(DONE)
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _complained(f"{where}{error.strerror or error}", "check that it exists, and its owner and mode")
+        where = f"{shorten(str(error.filename), LONGEST_PATH)}: " if error.filename else ""
+        hint = (
+            "make room, or name another place"
+            if error.errno in FULL
+            else "check that it exists, and its owner and mode"
+        )
+        return _complained(f"{where}{error.strerror or error}", hint)
     return _flushed(code)
+
+
+def _have_streams() -> None:
+    """Fill the place of a stream that was closed before we began: a file opened later would get its number, and with it
+    whatever a library prints.
+    """
+    descriptor = os.open(os.devnull, os.O_RDWR)
+    while descriptor <= STDERR:
+        descriptor = os.open(os.devnull, os.O_RDWR)
+    os.close(descriptor)
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
 
 
 def _keep_stdout_ours() -> None:
@@ -52,15 +78,14 @@ def _keep_stdout_ours() -> None:
         return
     before.flush()
     ours = os.dup(1)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)
-    sys.stdout = os.fdopen(ours, "w", encoding=before.encoding, errors=before.errors)
+    _lead_nowhere(1)
+    sys.stdout = os.fdopen(ours, "w", encoding=before.encoding, errors="backslashreplace")
 
 
 def _complained(message: str, hint: str) -> int:
     code = INTERRUPTED if message == "interrupted" else CANNOT
-    sys.stderr.write(f"ebbtide: {message}\n" + (f"  next: {hint}\n" if hint else ""))
+    with contextlib.suppress(OSError):  # nobody can be told that nobody can be told
+        sys.stderr.write(f"ebbtide: {message}\n" + (f"  next: {hint}\n" if hint else ""))
     return _flushed(code)
 
 
@@ -68,9 +93,18 @@ def _flushed(code: int) -> int:
     """The code, once everything is written; whoever reads the other end may have had enough."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        _lead_nowhere(sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError) or code not in (DONE, FOUND):
+            return code
+        return _complained(f"the result could not be written: {error.strerror}", "make room, or write it elsewhere")
     return code
+
+
+def _lead_nowhere(descriptor: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
 
 
 if __name__ == "__main__":

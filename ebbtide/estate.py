@@ -16,6 +16,7 @@ from ebbtide.text import count
 from repo_layout.adapters.cue import Cue
 from repo_layout.adapters.git import read_commit, read_worktree
 from repo_layout.adapters.git_open import is_url
+from repo_layout.layout import Located, locate
 from repo_layout.load import assemble, judge, read
 from repo_layout.model import Estate
 from repo_layout.tree import WORKTREE, Tree
@@ -47,6 +48,9 @@ def source(where: str, *, commit: str | None = None, worktree: bool = False) -> 
 
     Raises `Advice` when there is nothing of the kind.
     """
+    if commit == "" or not where:
+        what = "--commit" if where else "the path"
+        raise Advice(f"{what} is empty", hint="name one, or leave it out; a variable may be unset")
     if is_url(where):
         if worktree:
             raise Advice(f"{where} is an address and has no files on disk", hint="leave --worktree out")
@@ -54,8 +58,12 @@ def source(where: str, *, commit: str | None = None, worktree: bool = False) -> 
     path = Path(where)
     if not path.exists():
         raise Advice(f"there is no {where}", hint="name the folder or repository that holds ebbtide.yaml")
+    if not path.is_dir():
+        raise Advice(f"{where} is no folder", hint="name the folder or repository that holds ebbtide.yaml")
     if worktree:
         return Source(where, "")
+    if commit and not is_repository(path):
+        raise Advice(f"{where} is no Git repository and has no commits", hint="leave --commit out to read its files")
     if commit or is_repository(path):
         return Source(where, commit or "HEAD")
     return Source(where, "")
@@ -73,6 +81,14 @@ def tree_of(what: Source) -> Tree:
     return read_commit(what.where, what.commit, cache=_cache())
 
 
+def require_estate(tree: Tree, shown: str) -> None:
+    """Raises `Advice` where there are files and none of them, read or not, lies where an estate has one."""
+    paths = [*tree.files, *(odd.path for odd in tree.odd)]
+    if paths and not any(path == "." or isinstance(locate(path), Located) for path in paths):
+        told = f"there is no estate in {shown}: none of its {count(len(tree.files), 'file')} has a place in one"
+        raise Advice(told, hint="name the folder or repository that holds ebbtide.yaml")
+
+
 def checked(tree: Tree) -> Validated:
     """The verdict of all checks, with the schema checker of this machine."""
     return validate(tree, cue=Cue.found(os.environ))
@@ -85,8 +101,9 @@ def estate_of(where: str | None, *, commit: str | None = None) -> tuple[Estate, 
     """
     what = source(where or str(reference()), commit=commit)
     tree = tree_of(what)
-    verdict = checked(tree)
     shown = what.described(tree) if where else "the reference estate"
+    require_estate(tree, shown)
+    verdict = checked(tree)
     if verdict.estate is None or verdict.refused:
         raise _refused(verdict, shown, where or str(reference()))
     return verdict.estate, shown

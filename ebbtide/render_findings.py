@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contracts.findings import Finding, Severity
-from ebbtide.text import Paint, count, wrapped
+from ebbtide.text import Paint, count, printable, wrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ def _block(finding: Finding, paint: Paint) -> list[str]:
     serious = finding.severity in (Severity.ERROR, Severity.UNJUDGED)
     code = paint.bad(finding.code) if serious else paint.warn(finding.code)
     kind = "" if finding.severity is Severity.ERROR else f"{dict(SUMMARY)[finding.severity]}: "
-    lines = [f"{paint.bold(str(finding.place))} {code} {kind}{finding.message}"]
+    lines = [f"{paint.bold(printable(str(finding.place)))} {code} {kind}{printable(finding.message)}"]
     for label, value in (("seen", finding.seen), ("expected", finding.expected), ("hint", finding.hint)):
         if value:
-            first, *rest = wrapped(value, indent=" " * 14) or [" " * 14]
+            first, *rest = wrapped(printable(value), indent=" " * 14) or [" " * 14]
             lines += [f"    {paint.dim(label.ljust(8))}  {first.lstrip()}", *rest]
     return lines
 
@@ -89,4 +89,4 @@ def _summary(judged: Judged, paint: Paint) -> str:
     bad = counts[Severity.ERROR] or counts[Severity.UNJUDGED]
     verdict = ", ".join(parts) if parts else "no findings"
     verdict = paint.bad(verdict) if bad else paint.good("holds" if not parts else f"holds, {verdict}")
-    return f"{count(judged.files, 'file')} in {judged.what}: {verdict}; {judged.seconds:.2f} s"
+    return f"{count(judged.files, 'file')} in {printable(judged.what)}: {verdict}; {judged.seconds:.2f} s"

@@ -184,7 +184,8 @@ def being_written(folder: Path) -> Iterator[State]:
 
     Only what such a command leaves is removed; `Advice` when the folder holds anything else, or another command writes.
     """
-    foreign = sorted(path.name for path in folder.iterdir() if path.name not in OURS) if folder.is_dir() else []
+    there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    foreign = [name for name in there if name not in OURS or "lock" not in there]  # every run of ours left its lock
     if foreign:
         raise Advice(
             f"{folder} holds what no run of ours left ({', '.join(foreign[:3])})", hint="name another --state folder"

@@ -47,7 +47,8 @@ class Terminal:
 
     def document(self, document: object) -> None:
         """Write one JSON document."""
-        self.out.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        unicode = (self.out.encoding or "").lower().replace("-", "") == "utf8"
+        self.out.write(json.dumps(document, indent=2, ensure_ascii=not unicode) + "\n")
         self.out.flush()
 
     def say(self, text: str) -> None:

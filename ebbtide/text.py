@@ -116,6 +116,11 @@ def ppm(value: int | None, *, places: int = 1) -> str:
     return "-" if value is None else f"{value / 10_000:.{places}f} %"
 
 
+def printable(text: str) -> str:
+    """Foreign text as it may stand on a terminal: what would move the cursor or turn the line around is spelt out."""
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+
+
 def count(number: int, one: str, many: str = "") -> str:
     """A number with its noun."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

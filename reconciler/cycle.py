@@ -22,7 +22,7 @@ from reconciler.drafts import Scribe
 from reconciler.fleet import Fleet
 from reconciler.placement import place
 from reconciler.ports import Demand, SchedulerView
-from reconciler.problem import Offers, Placement
+from reconciler.problem import Placement
 from reconciler.standing import ground_of, spreads_of
 from reconciler.steps import ADDS, Refusal, Step
 from repo_layout.documents import DirectoryEntry
@@ -96,25 +96,31 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     appraisal = appraiser.appraise(part, counted, seen, scribe)
     eyes = _eyes(part, memory, seen, counted, claimed, paused, reclaims=reclaims)
     ruling = _rule(part, memory, eyes, claimed, counted.fleet, appraisal=appraisal, seen=seen, scribe=scribe)
-    asked = problem(
-        part,
-        Facts(
-            now=seen.now,
-            claims=claimed,
-            fleet=counted.fleet,
-            offers=appraisal.offers,
-            room=appraisal.room,
-            quota=seen.quota,
-            reclaims=tuple(reclaims.values()),
-            admitted=appraisal.admitted,
-            move_cost_micro=appraisal.move_cost_micro,
-            fallback_units=ruling.granted,
-            paused_pools=paused.pools,
-        ),
+    facts = Facts(
+        now=seen.now,
+        claims=claimed,
+        fleet=counted.fleet,
+        offers=appraisal.offers,
+        room=appraisal.room,
+        quota=seen.quota,
+        reclaims=tuple(reclaims.values()),
+        admitted=appraisal.admitted,
+        move_cost_micro=appraisal.move_cost_micro,
+        fallback_units=ruling.granted,
+        paused_pools=paused.pools,
     )
-    placement = place(asked, last=memory.placement)
+    placement = place(problem(part, facts), last=memory.placement)
     found = _difference(part, memory, seen, counted, placement, _Told(claimed, claim_events, ruling))
-    verdict = _judged(part, memory, eyes, claimed, found, fleet=counted.fleet, offers=appraisal.offers)
+    growing = frozenset(step.workload for step in found.steps if step.kind in ADDS)
+    verdict = guard.judge(
+        found.steps,
+        eyes=eyes,
+        fleet=counted.fleet,
+        limits=part.estate.region(part.region).guard,
+        state=memory.guard,
+        ground=ground_of(part),
+        spreads=spreads_of(part, counted.fleet, claimed, appraisal.offers, growing=growing),
+    )
     told, given = refusals.tell(verdict.refused, memory.refusals, scribe)
     after = replace(
         memory,
@@ -140,34 +146,6 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         appraisal=appraisal,
         unexplained=tuple(counted.unexplained),
         paged=tuple(ruling.paged),
-    )
-
-
-def _judged(
-    part: Partition,
-    memory: Memory,
-    eyes: guard.Eyes,
-    claimed: Mapping[str, claims.Claim],
-    found: diff.Difference,
-    *,
-    fleet: Fleet,
-    offers: Mapping[str, Offers],
-) -> guard.Verdict:
-    """What the guard lets out, by its own count of what stands."""
-    return guard.judge(
-        found.steps,
-        eyes=eyes,
-        fleet=fleet,
-        limits=part.estate.region(part.region).guard,
-        state=memory.guard,
-        ground=ground_of(part),
-        spreads=spreads_of(
-            part,
-            fleet,
-            claimed,
-            offers,
-            growing=frozenset(step.workload for step in found.steps if step.kind in ADDS),
-        ),
     )
 
 

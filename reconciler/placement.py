@@ -16,7 +16,8 @@ from typing import Literal
 
 from reconciler.placement_greedy import drop_loose, grow, move_for_gain, shrink_excess, trim
 from reconciler.placement_lack import obstacles
-from reconciler.placement_state import Line, Standing
+from reconciler.placement_line import Line
+from reconciler.placement_state import Standing
 from reconciler.problem import (
     UNKNOWN_POOL,
     BoundState,
@@ -125,7 +126,7 @@ def finish(standing: Standing, moves: list[Move], *, mode: str, bound_micro: int
 def _excesses(standing: Standing, line: Line) -> list[BoundState]:
     found = []
     workload = line.need.workload
-    kept = standing.kept(line)
+    kept = line.kept
     for domain, bound in kept.over_domains.items():
         found.append(BoundState(workload, Scope.DOMAIN, standing.domain_names[domain], kept.domains[domain], bound))
     for group, bound in kept.over_groups.items():

@@ -15,7 +15,8 @@ import numpy as np
 
 from reconciler import placement_lp
 from reconciler.placement_greedy import drop_loose, grow, move_for_gain, shrink_excess, trim
-from reconciler.placement_state import Line, Standing
+from reconciler.placement_line import Line
+from reconciler.placement_state import Standing
 from reconciler.placement_table import Floats, Ints, Table, table
 from reconciler.problem import Move, Problem
 
@@ -33,8 +34,8 @@ class Rounded:
     def bound_micro(self, plan: Standing) -> int | None:
         """A lower bound of the hourly cost of any plan that leaves out what `plan` does.
 
-        None where instances are held (the program was solved as if none were), and where `plan` leaves out more than
-        the program was allowed to.
+        None where instances are held (the program was solved as if none were), and where it proves nothing: `plan`
+        leaves out more than the program was allowed to, or so much more than it did that the difference eats the bound.
         """
         if plan.problem.held:
             return None
@@ -42,7 +43,8 @@ class Rounded:
         short = np.maximum(0.0, self._columns.wanted - np.array(placed))
         if (short > self._most_short).any():
             return None
-        return round(self._relaxed.bound - float(np.dot(short, self._relaxed.short_cost)))
+        bound = round(self._relaxed.bound - float(np.dot(short, self._relaxed.short_cost)))
+        return bound if bound > 0 else None
 
 
 def place_full(problem: Problem, greedy: Standing) -> Rounded | None:
@@ -137,5 +139,6 @@ class _Preference:
         lots = self._lots[number]
         first = sorted(lots, key=lambda k: (-(lots[k] - int(lots[k] + 1e-6)), k))
         start, end = self._columns.start[number], self._columns.start[number + 1]
-        rest = np.argsort(self._relaxed.priced[start:end].round(3), kind="stable").tolist()
+        priced = self._relaxed.reduced[start:end] / self._columns.quantum[start:end]
+        rest = np.argsort(priced.round(3), kind="stable").tolist()
         return [*first, *(k for k in rest if k not in lots)]

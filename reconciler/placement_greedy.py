@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from reconciler.placement_lack import waits_for_domains
+from reconciler.placement_line import Line
 from reconciler.placement_repair import fill_again, repair
-from reconciler.placement_state import Line, Standing
+from reconciler.placement_state import Standing
 from reconciler.problem import Move, MoveCause
 
 Step = tuple[Line, int, int]
@@ -188,7 +189,7 @@ def shrink_excess(standing: Standing) -> list[Move]:
             break
         if line.is_floor or line.exempt:
             continue
-        for source in _excess_columns(standing, line):
+        for source in _excess_columns(line):
             left = _move_out(standing, line, source, left, moves)
     return moves
 
@@ -199,7 +200,7 @@ def _crowded(line: Line, k: int) -> bool:
 
 
 def _move_out(standing: Standing, line: Line, source: int, left: int, moves: list[Move]) -> int:
-    while left > 0 and source in _excess_columns(standing, line):
+    while left > 0 and source in _excess_columns(line):
         crowded = _crowded(line, source)
         columns = standing.order(line)
         if crowded:
@@ -212,12 +213,12 @@ def _move_out(standing: Standing, line: Line, source: int, left: int, moves: lis
     return left
 
 
-def _excess_columns(standing: Standing, line: Line) -> list[int]:
+def _excess_columns(line: Line) -> list[int]:
     """Columns with lots to move whose domain, or a group of it, would still be over its bound with the plan done."""
     movable = [k for k, lots in line.movable.items() if lots and line.have[k]]
     if not movable:
         return []
-    kept = standing.kept(line)
+    kept = line.kept
     over = kept.over_groups
     return [
         k

@@ -6,7 +6,8 @@ It names the first refusal of `Standing.room`, in the same order, and never deci
 from __future__ import annotations
 
 from correlation_groups.spread import keeps_pools
-from reconciler.placement_state import Line, Standing
+from reconciler.placement_line import Line
+from reconciler.placement_state import Standing
 from reconciler.problem import Lack
 
 

@@ -35,6 +35,9 @@ LARGE_ROUNDS = 5
 ENOUGH_PPM = 500
 """Stop when the master is within this of the bound (parts per million): a tenth of the gap that rounding costs."""
 
+FEW_BROKEN = 50
+"""With at most one bound broken for so many workloads, rounding, which keeps them all, costs next to nothing more."""
+
 CHEAPEST = 6
 """Cheapest columns of each workload that the first master gets beside those of the greedy plan."""
 
@@ -52,14 +55,16 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Relaxed:
-    """The fractional answer: columns of the table with their lots, reduced costs per unit of *all* columns (what a unit
-    costs there, capacity priced in), units left out per line and what one counts, the value and the proven bound (1e-6
-    per hour, what is left out included).
+    """The fractional answer: columns of the table that are used, and their lots.
+
+    `reduced` are the reduced costs of *all* columns: what a lot costs there, capacity priced in, beyond what its
+    workload pays for its last one. `short` are units left out per line, `short_cost` what one counts; `value` and the
+    proven `bound` (1e-6 per hour) count them, too.
     """
 
     used: Ints
     lots: Floats
-    priced: Floats
+    reduced: Floats
     short: Floats
     short_cost: Floats
     value: float
@@ -120,7 +125,8 @@ class _Master:
             value = float(self.solver.getInfo().objective_function_value)
             broken = self.rows.broken(self.order, values[len(self.table.lines) :])
             duals = np.array(solution.row_dual)
-            if steady.size:
+            moving = answer is None or abs(value - answer.value) > value * ENOUGH_PPM / 1_000_000
+            if steady.size and moving:
                 # New rows were unpriced when the best duals were found.
                 steady = np.concatenate([steady, np.zeros(duals.size - steady.size)])
                 steady = INERTIA * steady + (1 - INERTIA) * duals
@@ -128,10 +134,8 @@ class _Master:
                 steady = duals
             reduced = self.rows.reduced(steady)
             bound = self._bound(steady, reduced)
-            trial = steady
             fresh = self._attractive(reduced)
             if not fresh.size:
-                trial = duals
                 reduced = self.rows.reduced(duals)
                 bound = max(bound, self._bound(duals, reduced))
                 fresh = self._attractive(reduced)
@@ -140,7 +144,7 @@ class _Master:
             answer = Relaxed(
                 used=self.order[lots > _TOLERANCE],
                 lots=lots[lots > _TOLERANCE],
-                priced=reduced / self.table.quantum + trial[: len(self.table.lines)][self.table.line],
+                reduced=reduced,
                 short=values[: len(self.table.lines)],
                 short_cost=self.short_cost,
                 value=value,
@@ -148,7 +152,9 @@ class _Master:
                 rounds=number + 1,
             )
             gap_ppm = (value - best_bound) * 1_000_000 / max(1.0, abs(best_bound))
-            if not broken and (not fresh.size or gap_ppm < ENOUGH_PPM):
+            if gap_ppm < ENOUGH_PPM and len(broken) * FEW_BROKEN <= len(self.table.lines):
+                break
+            if not broken and not fresh.size:
                 break
             self._bound_rows(broken)
             self._bring(fresh)

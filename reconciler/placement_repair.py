@@ -1,4 +1,4 @@
-"""Repair of a plan that ends short: another workload steps aside where it can stand elsewhere.
+"""Filling of one line, and repair of a plan that ends short: another workload steps aside for it.
 
 Greedy steps and rounding give each workload the places it likes best, also where a later one can stand nowhere else.
 Growth calls this at its end. A short line takes a lot in a column that its own bounds allow and capacity refuses; one
@@ -8,14 +8,19 @@ never touched, no line ends with less than it had, and every addition passes `St
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 
 from correlation_groups.spread import keeps_pools
-from reconciler.placement_state import Line, Standing
+from reconciler.placement_line import Line
+from reconciler.placement_state import Standing
 
-TRIES = 600
+BUDGET = 600
 """Exchanges tried in one plan at most: some 0.1 s. A region that is short by bad luck needs a few dozen."""
+
+_LOOKS_PER_TRY = 10
+"""Lines looked at, and fillings tried, for each exchange that the budget allows: in a region that is simply too small
+nearly all are in vain."""
 
 _LOTS_ASIDE = 4
 """Lots that one line gives up at most for one lot of another: lots of one region differ by this factor at most."""
@@ -51,12 +56,16 @@ def fill(standing: Standing, line: Line, columns: Sequence[int]) -> list[Step]:
     the units beyond are paid for and do nothing.
     """
     steps = _fill(standing, line, columns, beyond=line.smallest == line.largest)
-    if line.short and line.smallest != line.largest:
-        steps += _fill(standing, line, sorted(columns, key=line.quanta.__getitem__), beyond=True)
+    short = line.short
+    if short and short < line.largest and line.smallest != line.largest:
+        # Columns of smaller lots have just refused one.
+        for quantum in sorted({q for q in line.shape.quanta if q > short}):
+            if line.short:
+                steps += _fill(standing, line, (k for k in columns if line.quanta[k] == quantum), beyond=True)
     return steps
 
 
-def _fill(standing: Standing, line: Line, columns: Sequence[int], *, beyond: bool) -> list[Step]:
+def _fill(standing: Standing, line: Line, columns: Iterable[int], *, beyond: bool) -> list[Step]:
     steps = []
     for k in columns:
         short = line.wanted - line.placed
@@ -86,7 +95,7 @@ class _Run:
     def __init__(self, standing: Standing, order: Order) -> None:
         self.standing = standing
         self.order = order
-        self.left = TRIES
+        self.left = BUDGET * _LOOKS_PER_TRY
         self.done = 0
         self.takers: dict[int, list[Line]] = {}
         for line in standing.lines:
@@ -108,6 +117,8 @@ class _Run:
         if len(own) > _OWN_COLUMNS:
             return False
         for leaving in [*((c,) for c in own), *combinations(own, 2)]:
+            if self.left <= 0:
+                return False
             columns = [k for k in order if k not in leaving]
             if self._refill(line, dict.fromkeys(leaving, 1), [*columns, *leaving]):
                 return True
@@ -116,6 +127,7 @@ class _Run:
     def _refill(self, line: Line, leaving: dict[int, int], columns: Sequence[int]) -> bool:
         """Takes lots back and fills anew in the given order; undone unless the line ends with more."""
         standing = self.standing
+        self.left -= 1
         before = line.placed
         for c, lots in leaving.items():
             standing.undo(line, c, lots)
@@ -146,13 +158,14 @@ class _Run:
             if not standing.allowed(line, k):
                 continue
             for other in self.takers.get(line.domains[k], ()):
+                if self.left <= 0:
+                    return False
+                self.left -= 1
                 if other is not line and self._movable_elsewhere(other, line.domains[k]):
-                    self.left -= 1
+                    self.left -= _LOOKS_PER_TRY - 1
                     if self._exchange(line, k, other):
                         self.done += 1
                         return True
-                    if self.left <= 0:
-                        return False
         return False
 
     def _movable_elsewhere(self, other: Line, domain: int) -> bool:

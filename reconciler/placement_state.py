@@ -7,85 +7,20 @@ bounds until it is really gone, because it is drained after its replacement is a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from operator import attrgetter
 
 import numpy as np
 
 from correlation_groups.spread import limit, pools_required
-from reconciler.placement_region import Region, Shape, region_of, sizes
+from reconciler.placement_line import Line
+from reconciler.placement_region import Region, region_of, sizes
 from reconciler.problem import Held, Need, Problem, lot_of
 
 _UNBOUNDED = 1 << 60
 
 _SORT_WITH_NUMPY = 200
 """Columns from which numpy sorts faster than Python (measured: 150 to 300)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What the plan keeps of one line, leaving and released units left out, those of unknown pool in every scope.
-
-    `over_domains` and `over_groups` are the bounds that are exceeded; `domains` and `groups` tell the units of those
-    scopes (and of others: all where anything is near its bound, none where nothing is).
-    """
-
-    domains: dict[int, int]
-    over_domains: dict[int, int]
-    groups: dict[int, int]
-    over_groups: dict[int, int]
-
-
-@dataclass(slots=True, eq=False)
-class Line:
-    """One workload's interruptible units, or its floor; columns are its eligible pools, counted in lots.
-
-    `have` is the planned count, `fresh` the part of it that this run added; `domain_units` and `group_units` count what
-    is alive, leaving and released units included.
-    Columns from `addable` on are pools that hold instances but are no longer eligible: they stay, nothing is added.
-    """
-
-    need: Need
-    team: int
-    is_floor: bool
-    wanted: int
-    shape: Shape
-    pools: list[int]
-    quanta: list[int]
-    per_lot: list[int]
-    costs: list[int]
-    sizes: list[tuple[int, ...]]
-    domains: list[int]
-    groups: list[tuple[int, ...]]
-    addable: int
-    have: list[int]
-    sorted_columns: list[int] | None = None
-    loose: dict[int, int] = field(default_factory=dict)
-    movable: dict[int, int] = field(default_factory=dict)
-    idle: dict[int, int] = field(default_factory=dict)
-    fresh: dict[int, int] = field(default_factory=dict)
-    kept: Kept | None = None
-    placed: int = 0
-    unknown_instances: int = 0
-    unknown_units: int = 0
-    domain_units: dict[int, int] = field(default_factory=dict)
-    group_units: dict[int, int] = field(default_factory=dict)
-    domain_lots: dict[int, int] = field(default_factory=dict)
-    largest: int = 1
-    smallest: int = 1
-    required: int = 0
-    pool_share: int = 0
-    group_share: int = 0
-
-    @property
-    def exempt(self) -> bool:
-        """A workload of a single gang cannot be spread."""
-        return not self.is_floor and self.need.gang > 1 and self.need.desired <= self.need.gang
-
-    @property
-    def short(self) -> int:
-        """Units still wanted."""
-        return max(0, self.wanted - self.placed)
 
 
 class Standing:
@@ -167,11 +102,15 @@ class Standing:
             self._charge(line, alive)
             return
         line = pair[0] if self.region.committed[pool] else pair[1]
-        column = self._column(line, pool, held)
+        column = line.shape.column.get(pool)
+        if column is None:
+            column = self._column(line, pool, held)
         per_lot = line.per_lot[column]
-        lots, loose = divmod(held.instances - held.leaving, per_lot)
         quantum = line.quanta[column]
         domain = line.domains[column]
+        instances = held.instances
+        staying = instances - held.leaving
+        lots, loose = (staying, 0) if per_lot == 1 else divmod(staying, per_lot)
         if loose:
             line.loose[column] = line.loose.get(column, 0) + loose
         if lots:
@@ -182,20 +121,25 @@ class Standing:
                 line.movable[column] = line.movable.get(column, 0) + min(lots, held.movable // per_lot)
             if held.idle:
                 line.idle[column] = line.idle.get(column, 0) + min(lots, held.idle // per_lot)
+        vcpu, memory, gpu, disk = self.pool_size[pool]
         free = self.free[domain]
-        for i, size in enumerate(self.pool_size[pool]):
-            free[i] -= size * held.instances
+        free[0] -= vcpu * instances
+        free[1] -= memory * instances
+        free[2] -= gpu * instances
+        free[3] -= disk * instances
         units = lots * quantum + (loose * quantum) // per_lot + held.leaving * held.units
-        self._occupy(line, column, units)
-        self._charge(line, units)
+        line.domain_units[domain] = line.domain_units.get(domain, 0) + units
+        group_units = line.group_units
+        for group in line.groups[column]:
+            group_units[group] = group_units.get(group, 0) + units
+        amount = units * line.need.milli_ncu
+        self.team_used[line.team] += amount
+        self.team_left[line.team] -= amount
 
     def _column(self, line: Line, pool: int, held: Held) -> int:
-        """The column of `pool`, appended as one that only stands where the pool is not among the offers."""
-        known = line.shape.column.get(pool)
-        if known is None and len(line.pools) > line.addable and pool in line.pools[line.addable :]:
-            known = line.pools.index(pool, line.addable)
-        if known is not None:
-            return known
+        """The column of a pool that is not among the offers: one that only stands, appended once."""
+        if pool in line.pools[line.addable :]:
+            return line.pools.index(pool, line.addable)
         one = lot_of(line.need, held.units)
         # The lists are shared with other workloads of the class, so they are replaced, never changed.
         line.pools = [*line.pools, pool]
@@ -284,7 +228,7 @@ class Standing:
     def add(self, line: Line, k: int, lots: int) -> None:
         """Adds lots that `room` allowed."""
         units = lots * line.quanta[k]
-        line.kept = None
+        line.kept_units = None
         line.have[k] += lots
         line.placed += units
         domain = line.domains[k]
@@ -309,7 +253,7 @@ class Standing:
 
     def release(self, line: Line, k: int, lots: int) -> None:
         """Plans the end of standing lots; they stay alive, so neither capacity nor bounds come free in this plan."""
-        line.kept = None
+        line.kept_units = None
         line.have[k] -= lots
         line.placed -= lots * line.quanta[k]
         line.domain_lots[line.domains[k]] -= lots
@@ -317,7 +261,7 @@ class Standing:
 
     def restore(self, line: Line, k: int, lots: int) -> None:
         """Takes back a release of this run."""
-        line.kept = None
+        line.kept_units = None
         line.have[k] += lots
         line.placed += lots * line.quanta[k]
         domain = line.domains[k]
@@ -358,13 +302,6 @@ class Standing:
         if not line.domain_lots[line.domains[k]]:
             del line.domain_lots[line.domains[k]]
 
-    @staticmethod
-    def kept(line: Line) -> Kept:
-        """The line's planned units and the bounds they exceed, judged by the largest lots that stand in each scope."""
-        if line.kept is None:
-            line.kept = _kept(line)
-        return line.kept
-
     def order(self, line: Line) -> list[int]:
         """The columns that may be added to, cheapest first, ties by the day's hash."""
         if line.sorted_columns is None:
@@ -381,47 +318,3 @@ class Standing:
     def salt(self, name: str) -> int:
         """The day's tie-break of a name."""
         return self.region.salt(name)
-
-
-_NOTHING_OVER = Kept({}, {}, {}, {})
-
-
-def _within(line: Line) -> bool:
-    """Whether even all that is alive keeps every bound, so that what the plan keeps need not be counted."""
-    unknown = line.unknown_units
-    return (
-        max(line.domain_units.values(), default=0) + unknown <= line.pool_share
-        and max(line.group_units.values(), default=0) + unknown <= line.group_share
-    )
-
-
-def _kept(line: Line) -> Kept:
-    if _within(line):
-        return _NOTHING_OVER
-    domains: dict[int, int] = {}
-    groups: dict[int, int] = {}
-    unknown = line.unknown_units
-    for k, lots in enumerate(line.have):
-        if lots:
-            units = lots * line.quanta[k]
-            domain = line.domains[k]
-            domains[domain] = domains.get(domain, unknown) + units
-            for group in line.groups[k]:
-                groups[group] = groups.get(group, unknown) + units
-    over_domains = {d: units for d, units in domains.items() if units > line.pool_share}
-    over_groups = {g: units for g, units in groups.items() if units > line.group_share}
-    if over_domains or over_groups:
-        largest_in: dict[int, int] = {}
-        largest_of: dict[int, int] = {}
-        for k, lots in enumerate(line.have):
-            if lots:
-                quantum = line.quanta[k]
-                domain = line.domains[k]
-                largest_in[domain] = max(largest_in.get(domain, 0), quantum)
-                for group in line.groups[k]:
-                    largest_of[group] = max(largest_of.get(group, 0), quantum)
-        bounds = {d: max(largest_in[d], line.pool_share) for d in over_domains}
-        over_domains = {d: bound for d, bound in bounds.items() if domains[d] > bound}
-        bounds = {g: max(largest_of[g], line.group_share) for g in over_groups}
-        over_groups = {g: bound for g, bound in bounds.items() if groups[g] > bound}
-    return Kept(domains, over_domains, groups, over_groups)

@@ -13,7 +13,8 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from reconciler.placement_state import Line, Standing
+from reconciler.placement_line import Line
+from reconciler.placement_state import Standing
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

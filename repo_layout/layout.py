@@ -64,6 +64,12 @@ _IGNORED_FILES = frozenset({"CODEOWNERS", "LICENSE", ".gitignore", ".gitattribut
 _FOREIGN_EXTENSIONS = frozenset({".yml", ".json", ".cue", ".toml", ".txt"})
 
 
+def shown(kind: Kind) -> str:
+    """The path of a kind's files as messages write it."""
+    at_root = next((path for path, known in ROOT_FILES.items() if known is kind), "")
+    return at_root or next(shape.shown for shape in SHAPES.values() if shape.kind is kind)
+
+
 def is_ignored(path: str) -> bool:
     """Whether the layout says nothing about a path: code-host folders, documentation, owners."""
     folder, inside, _ = path.partition("/")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from pydantic import ValidationError
 
@@ -19,12 +20,12 @@ from correlation_groups.model import GroupFile
 from pools.model import PoolFile
 from repo_layout.documents import AdoptionFile, ApprovalFile, DirectoryFile, SettingsFile, WaiverFile
 from repo_layout.faults import EMPTY, dotted, fields_at, model_faults
-from repo_layout.layout import ROOT_FILES, Kind, Located, Named, disagreement, duplicates, locate
+from repo_layout.layout import ROOT_FILES, Kind, Located, Named, disagreement, duplicates, locate, shown
 from repo_layout.model import Estate
 from repo_layout.shelf import Shelf
 from repo_layout.source import Path, Source
 from repo_layout.strict_yaml import parse
-from repo_layout.tree import Tree
+from repo_layout.tree import Oddity, Tree
 from repo_layout.versions import CONVERTERS, Converter, to_current
 
 MODELS: Mapping[Kind, type[Declared]] = {
@@ -36,6 +37,13 @@ MODELS: Mapping[Kind, type[Declared]] = {
     Kind.APPROVAL: ApprovalFile,
     Kind.ADOPTION: AdoptionFile,
     Kind.WAIVER: WaiverFile,
+}
+
+MOST_OF_A_FILE = 200
+"""Findings of form that one file shows; a file with more is wrong in one way many times over."""
+
+_WORDS: Mapping[Kind, str] = {
+    kind: get_args(model.model_fields["kind"].annotation)[0] for kind, model in MODELS.items()
 }
 
 
@@ -80,7 +88,7 @@ def read(tree: Tree, converters: Mapping[str, Converter] = CONVERTERS) -> Read:
             findings.append(located)
         elif located is not None:
             source, found = _source(located, content, converters)
-            findings.extend(found)
+            findings.extend(first_of(found))
             if found:
                 broken.add(located.kind)
             if source is not None:
@@ -88,10 +96,19 @@ def read(tree: Tree, converters: Mapping[str, Converter] = CONVERTERS) -> Read:
     there = {*tree.files, *(finding.place.file for finding in tree.findings)}
     for path, kind in ROOT_FILES.items():
         if path not in there:
-            hint = "repo_layout/samples/valid/minimal is a small estate to start from"
-            findings.append(Finding("EBT-125", Place(path), f"the estate has no {path}", "", path, hint))
             broken.add(kind)
+            if _listed_whole(tree):
+                hint = "repo_layout/samples/valid/minimal is a small estate to start from"
+                findings.append(Finding("EBT-125", Place(path), f"the estate has no {path}", "", path, hint))
     return Read(tuple(sources), tuple(findings), frozenset(broken))
+
+
+def first_of(found: Sequence[Finding]) -> Iterator[Finding]:
+    """What is found in one file, in the order of places; beyond what a person reads, how many more there are."""
+    yield from found[:MOST_OF_A_FILE]
+    if more := found[MOST_OF_A_FILE:]:
+        message = f"{len(more)} more findings of this file are not listed"
+        yield Finding(more[0].code, more[0].place, message, hint="correct those above first")
 
 
 def judge(source: Source) -> Judged:
@@ -132,6 +149,8 @@ def _source(
     if not isinstance(parsed.data, dict):
         return None, parsed.findings
     source = Source(located, parsed, parsed.data)
+    if elsewhere := _of_another_folder(source):
+        return None, (elsewhere,)
     deep = _too_deep(source)
     if deep is not None:
         lifted, finding = deep
@@ -140,6 +159,22 @@ def _source(
     if current.fault is not None:
         return None, (source.finding(current.fault),)
     return Source(located, parsed, current.data, current.moves), ()
+
+
+def _of_another_folder(source: Source) -> Finding | None:
+    """The one thing to say about a file of a known kind that lies where another kind lies: nothing in it fits."""
+    said = source.data.get("kind")
+    kind = next((kind for kind, word in _WORDS.items() if said == word), source.kind)
+    if kind is source.kind:
+        return None
+    message = f"kind is {_WORDS[kind]}, but files of kind {_WORDS[source.kind]} lie here"
+    belongs = f"move the file to {shown(kind)}, or correct its kind"
+    return Finding("EBT-123", source.place(("kind",)), message, _WORDS[kind], _WORDS[source.kind], belongs)
+
+
+def _listed_whole(tree: Tree) -> bool:
+    """Whether what is not in the tree is not there: its root was read, to its end."""
+    return all(odd.path != "." and odd.oddity is not Oddity.TOO_MANY for odd in tree.odd)
 
 
 def _too_deep(source: Source) -> tuple[Source, Finding] | None:

@@ -6,22 +6,18 @@ what is well formed. It must not print, nor decide an exit code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from contracts.findings import Fault, Finding, Severity, in_order
+from contracts.findings import Finding, Severity, in_order
 from repo_layout import feasibility
 from repo_layout.faults import merged
-from repo_layout.load import assemble, judge, read
+from repo_layout.load import assemble, first_of, judge, read
 from repo_layout.model import Estate
 from repo_layout.schema_layer import SchemaChecker
-from repo_layout.source import Source
 from repo_layout.tree import Tree
 from repo_layout.versions import CONVERTERS, Converter
-
-MOST_OF_A_FILE = 200
-"""Findings of form that one file shows; a file with more is wrong in one way many times over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +34,6 @@ class Validated:
     def refused(self) -> bool:
         """Whether a person has to change something, or something could not be judged."""
         return any(f.severity in (Severity.ERROR, Severity.UNJUDGED) for f in self.findings)
-
-
-def _told(source: Source, faults: Sequence[Fault]) -> Iterator[Finding]:
-    """The faults of one file at their places; beyond what a person reads, how many more there are."""
-    for fault in faults[:MOST_OF_A_FILE]:
-        yield source.finding(fault)
-    if more := faults[MOST_OF_A_FILE:]:
-        first = source.finding(more[0])
-        message = f"{len(more)} more findings of this file are not listed"
-        yield Finding(first.code, first.place, message, hint="correct those above first")
 
 
 def validate(tree: Tree, *, cue: SchemaChecker, converters: Mapping[str, Converter] = CONVERTERS) -> Validated:
@@ -67,5 +53,5 @@ def validate(tree: Tree, *, cue: SchemaChecker, converters: Mapping[str, Convert
     for item in judged:
         faults = merged(item.faults, verdict.faults.get(item.source.file, ()))
         malformed = malformed or bool(faults)
-        findings.extend(_told(item.source, faults))
+        findings.extend(first_of([item.source.finding(fault) for fault in faults]))
     return Validated(None if malformed else assembled.estate, in_order(findings))

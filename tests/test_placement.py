@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from benchmarks.placement_instance import instance
 from correlation_groups.spread import Shares
 from reconciler.placement import place
-from reconciler.problem import Held, Lack, Placement, Problem, Resources, Scope, Team
+from reconciler.placement_region import _region
+from reconciler.problem import Held, Lack, Offer, Offers, Placement, Problem, Resources, Scope, Team
 from tests.placement_cases import need, problem, problems, region
 from tests.placement_twin import answer, as_counts, cost, exact, served, twin, violations
 
@@ -190,3 +191,59 @@ def test_a_regions_plan_is_within_one_per_cent_of_its_bound() -> None:
     assert plan.bound_micro is not None
     assert not plan.shortfalls
     assert plan.cost_micro <= 1.01 * plan.bound_micro
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+def test_a_region_with_small_lots_ends_as_short_as_its_rounded_shares_make_it(seed: int) -> None:
+    asked = instance(140, 220, seed=seed)
+    plan = place(asked, mode="full")
+    wanted = {n.workload: n for n in asked.needs}
+    for one in plan.shortfalls:
+        quanta = set(wanted[one.workload].offers.units)
+        # Four halls of 30 %, each rounded down to whole lots, hold less than is wanted: nobody can place more.
+        hall = max(*quanta, -(-300 * wanted[one.workload].desired // 1000)) // min(quanta) * min(quanta)
+        assert wanted[one.workload].claimed - one.units >= 4 * hall
+
+
+def test_a_workload_steps_aside_for_one_that_can_stand_nowhere_else() -> None:
+    domains, pools = region(8, 8, capacity=Resources(4, 20_000, 0, 1000))
+    free = need("a", 4, [5] + [10] * 7, shares=Shares(1000, 1000, 1))
+    bound = need("b", 1, [10], tier=4, shares=Shares(1000, 1000, 1))
+    plan = place(problem([free, bound], domains=domains, pools=pools), mode="incremental")
+    assert plan.shortfalls == ()
+    assert plan.instances("b") == {"p00": 1}
+
+
+def test_what_ran_before_does_not_step_aside() -> None:
+    domains, pools = region(8, 8, capacity=Resources(4, 20_000, 0, 1000))
+    running = need("a", 2, [10] * 8, shares=Shares(1000, 1000, 1))
+    bound = need("b", 1, [10], tier=1, shares=Shares(1000, 1000, 1))
+    held = (Held("a", "p00", 1, 1, movable=1),)
+    plan = place(problem([running, bound], domains=domains, pools=pools, held=held))
+    assert plan.instances("a")["p00"] == 1
+    assert [(s.workload, s.units) for s in plan.shortfalls] == [("b", 1)]
+
+
+def test_the_last_units_go_into_a_smaller_lot_than_the_cheapest_pool_has() -> None:
+    domains, pools = region(2, 2)
+    offers = Offers.of([Offer("p00", 4, 10), Offer("p01", 1, 12)])
+    one = replace(need("w", 5, [], shares=Shares(1000, 1000, 1)), offers=offers)
+    plan = place(problem([one], domains=domains, pools=pools))
+    assert plan.instances("w") == {"p00": 1, "p01": 1}
+
+
+@given(problems())
+@slow
+def test_a_plan_does_not_depend_on_what_was_planned_before(asked: Problem) -> None:
+    _region.cache_clear()
+    first = place(asked, mode="incremental")
+    other = replace(asked, tie_break=asked.tie_break + 1, needs=asked.needs[:1], held=())
+    place(other, mode="incremental")
+    assert place(asked, mode="incremental") == first
+
+
+@given(problems(held=False))
+@slow
+def test_the_bound_of_a_plan_is_never_above_its_cost(asked: Problem) -> None:
+    plan = place(asked, mode="full")
+    assert plan.bound_micro is None or plan.bound_micro <= plan.cost_micro + 1

@@ -109,14 +109,26 @@ def open_for_reading(repository: str, revision: str, cache: Path | None) -> pygi
 def cached_copy(address: str, cache: Path | None) -> pygit2.Repository:
     """The bare repository below `cache` that mirrors this address, made when it is not there."""
     if is_url(address) and address.partition("://")[0].lower() not in _SCHEMES:
-        raise Refused(f"cannot read {shown(address)}: the address is none of {', '.join(sorted(_SCHEMES))}, nor a path")
+        raise Refused(
+            f"cannot read {shown(address)}: the address is none of {', '.join(sorted(_SCHEMES))}, nor a path;"
+            " clone it with git and name the clone"
+        )
     if cache is None:
         raise Refused(f"cannot read {shown(address)}: a remote repository needs a cache folder")
     path = cache / f"{hashlib.sha256(_absolute(address).encode()).hexdigest()[:16]}.git"
     if path.exists():
-        return open_local(path)
+        return _opened_copy(path)
     with translated(f"make a cache in {shown(str(cache))}"):
         return pygit2.init_repository(str(path), bare=True)
+
+
+def _opened_copy(path: Path) -> pygit2.Repository:
+    try:
+        copy = pygit2.Repository(str(path), RepositoryOpenFlag.NO_SEARCH)
+        _ = copy.head_is_unborn  # reads HEAD, which a full disk leaves empty
+    except (pygit2.GitError, KeyError, ValueError, OSError) as error:
+        raise Refused(f"the copy in {shown(str(path))} is damaged: {_text(error)}; remove it and try again") from error
+    return copy
 
 
 def _absolute(address: str) -> str:

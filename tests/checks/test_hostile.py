@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.findings import Severity
 from repo_layout.adapters.cue import Cue
-from repo_layout.validate import MOST_OF_A_FILE
+from repo_layout.load import MOST_OF_A_FILE
+from repo_layout.tree import Odd, Oddity, Tree
+from repo_layout.validate import validate
 from tests.checks.documents import SCALARS
 from tests.checks.estates import findings_of, judged, minimal
 
@@ -43,3 +46,24 @@ def test_thousands_of_unknown_fields_are_counted_not_listed(cue: Cue) -> None:
     findings = findings_of(minimal() | {path: minimal()[path] + flood}, cue)
     assert len(findings) == MOST_OF_A_FILE + 1
     assert all(finding.severity is Severity.ERROR for finding in findings)
+
+
+def test_a_key_written_thousands_of_times_is_counted_not_listed(cue: Cue) -> None:
+    path = "contracts/tides/forecast.yaml"
+    findings = findings_of(minimal() | {path: b"k: 1\n" * 3000}, cue)
+    assert len(findings) == MOST_OF_A_FILE + 1
+    assert any("2799 more findings" in finding.message for finding in findings)
+
+
+def test_a_file_of_another_folders_kind_gives_one_finding_that_says_where_it_belongs(cue: Cue) -> None:
+    contract = minimal()["contracts/tides/forecast.yaml"]
+    (finding,) = findings_of(minimal() | {"pools/north/extra.yaml": contract}, cue)
+    assert (finding.code, finding.place.file, finding.place.line) == ("EBT-123", "pools/north/extra.yaml", 2)
+    assert "contracts/<team>/<workload>.yaml" in finding.hint
+
+
+@pytest.mark.parametrize("odd", [Odd(".", Oddity.NOT_CLONED), Odd("zz/x.yaml", Oddity.TOO_MANY)])
+def test_a_root_that_was_not_read_is_never_said_to_lack_a_file(cue: Cue, odd: Odd) -> None:
+    codes = {finding.code for finding in validate(Tree("0" * 40, {}, (odd,)), cue=cue).findings}
+    assert codes
+    assert "EBT-125" not in codes

@@ -73,7 +73,12 @@ def test_another_estate_is_never_laid_over_one_that_is_there(here: Run, tmp_path
     ("words", "said"),
     [
         (("nowhere",), "there is no nowhere"),
-        ((str(ESTATE), "--commit", "HEAD"), "open a Git repository"),
+        (("",), "the path is empty"),
+        ((str(ESTATE), "--commit", ""), "--commit is empty"),
+        ((str(ROOT / "README.md"),), "is no folder"),
+        ((str(ROOT / "docs" / "adr"), "--worktree"), "there is no estate in"),
+        (("x" * 5000,), "x..."),
+        ((str(ESTATE), "--commit", "HEAD"), "is no Git repository"),
         (("https://example.invalid/x.git", "--worktree"), "no files on disk"),
         (("ftp://example.invalid/x.git",), "none of"),
     ],
@@ -104,6 +109,42 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     )
     assert done.stdout == "{"
     assert not done.stderr
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of bash in which $V judges a sample that does not hold."""
+    sample = SAMPLES / "invalid" / "EBT-116-ambiguous-scalar"
+    variables = {**os.environ, "V": f"{sys.executable} -m ebbtide validate {sample}"}
+    return subprocess.run(["bash", "-c", line], check=False, capture_output=True, text=True, env=variables, cwd=ROOT)
+
+
+@pytest.mark.parametrize("line", ["$V > /dev/full", "$V --output json > /dev/full"])
+def test_a_result_that_cannot_be_written_is_no_verdict(line: str) -> None:
+    done = shell(line)
+    assert done.returncode == 2
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "code"), [("$V >&-", 1), ("$V 2>&-", 1), ("$V/none 2>&-", 2), ("$V/none 2>/dev/full", 2), ("$V <&-", 1)]
+)
+def test_a_closed_stream_changes_no_exit_code(line: str, code: int) -> None:
+    done = shell(line)
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False)
+
+
+def test_a_path_cannot_steer_the_terminal_or_break_a_line(tmp_path: Path) -> None:
+    folder = tmp_path / "contracts" / "tides"
+    folder.mkdir(parents=True)
+    (folder / "a\x1b[31m\nforged.yaml:1:1 EBT-000.yaml").write_text("a: 1\n", encoding="utf-8")
+    (folder / "plain.yaml").write_text("a: 1\n", encoding="utf-8")
+    (folder / "\u0430.yaml").write_text("a: 1\n", encoding="utf-8")
+    ended = typed("validate", str(tmp_path), PYTHONIOENCODING="ascii")
+    assert ended.code == 1
+    assert "\x1b" not in ended.out
+    assert "\nforged" not in ended.out
+    assert json.loads(typed("validate", str(tmp_path), "--output", "json", PYTHONIOENCODING="ascii").out)["findings"]
 
 
 def test_colour_is_for_terminals_only() -> None:

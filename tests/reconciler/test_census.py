@@ -17,7 +17,6 @@ from tests.reconciler.builders import (
     FORECAST,
     HOUR,
     MINUTE,
-    OTHER_POOL,
     PROJECT,
     REGION,
     SECOND,
@@ -336,15 +335,6 @@ def test_what_is_known_stays_known_when_its_contract_leaves_the_estate() -> None
     census = passed(fleet(here), sight(row(here), workloads=frozenset()))
     assert after(census).phase is Phase.SERVING
     assert not census.unexplained
-
-
-def test_a_moved_server_changes_its_pool_and_an_unsaid_pool_is_unknown() -> None:
-    here = instance()
-    moved = passed(fleet(here), sight(row(here, pool=OTHER_POOL, status=Status.MOVED)))
-    assert after(moved).pool == OTHER_POOL
-    lost_track = passed(moved.fleet, sight(row(here, pool="", status=Status.MOVED)))
-    assert after(lost_track).pool == ""
-    assert after(passed(moved.fleet, sight(row(here, pool="")))).pool == OTHER_POOL
 
 
 def test_a_lost_instance_is_owed_once_and_paid_as_it_was() -> None:

@@ -1,16 +1,20 @@
-"""What a server costs follows the provider's own words: where it started, where it was moved to, and when."""
+"""The census of servers that the provider moved: where they are, and where they are billed."""
 
 from __future__ import annotations
 
 from ledger.events import EventType
 from pools.provider import Lifecycle, LifecycleKind, Signals, Status
-from reconciler.census import Census, Sight, take
-from reconciler.fleet import Fleet, Phase
-from tests.reconciler.builders import MINUTE, OTHER_POOL, START, fleet, instance, row, scribe, sight
+from tests.reconciler.builders import MINUTE, OTHER_POOL, START, fleet, instance, row, sight
+from tests.reconciler.test_census import after, booting, passed
 
 
-def passed(fleet_: Fleet, shown: Sight) -> Census:
-    return take(fleet_, shown, scribe(shown.now))
+def test_a_moved_server_changes_its_pool_and_an_unsaid_pool_is_unknown() -> None:
+    here = instance()
+    moved = passed(fleet(here), sight(row(here, pool=OTHER_POOL, status=Status.MOVED)))
+    assert after(moved).pool == OTHER_POOL
+    lost_track = passed(moved.fleet, sight(row(here, pool="", status=Status.MOVED)))
+    assert after(lost_track).pool == ""
+    assert after(passed(moved.fleet, sight(row(here, pool="")))).pool == OTHER_POOL
 
 
 def test_a_move_is_billed_from_the_providers_own_time_and_told_once() -> None:
@@ -30,11 +34,11 @@ def test_a_move_that_only_the_listing_shows_is_billed_from_then_on() -> None:
 
 
 def test_a_server_that_moved_before_its_start_was_heard_is_billed_where_it_started() -> None:
-    asked = instance(phase=Phase.BOOTING, started_at=0, joined_at=0, busy_units=0, requested_at=START - 3 * MINUTE)
+    asked = booting(server="server-1")
     first = asked.pool
     said = (
-        Lifecycle(START - 2 * MINUTE, LifecycleKind.ACTIVE, asked.server, asked.name, first),
-        Lifecycle(START - MINUTE, LifecycleKind.MOVED, asked.server, asked.name, OTHER_POOL),
+        Lifecycle(START - 2 * MINUTE, LifecycleKind.ACTIVE, "server-1", asked.name, first),
+        Lifecycle(START - MINUTE, LifecycleKind.MOVED, "server-1", asked.name, OTHER_POOL),
     )
     known = passed(fleet(asked), sight(row(asked, pool=OTHER_POOL, status=Status.MOVED))).fleet
     census = passed(known, sight(row(asked, pool=OTHER_POOL), signals=Signals(START, "1", lifecycle=said)))
