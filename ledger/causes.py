@@ -28,6 +28,7 @@ class Cause(enum.Enum):
     QUOTA_EXHAUSTED = "quota_exhausted"
     ALLOCATION_CONFLICTS = "allocation_conflicts"
     NEVER_JOINED = "never_joined"
+    LEFT_SCHEDULER = "left_scheduler"
     RECLAIM_OPEN = "reclaim_open"
     ADVISORY = "advisory"
     RATE_CHANGED = "rate_changed"

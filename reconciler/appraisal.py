@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +39,9 @@ RANK_MS = 300_000
 
 RATE_AGE_MS = 3_600_000
 """A rate card older than this is no rate card: its pools get no new work."""
+
+ToldRates = Mapping[str, tuple[Decimal, Decimal]]
+"""Pool -> the rate and guaranteed rate that the ledger was last told."""
 
 LONGEST_STEP_MS = 3_600_000
 """Exposure is credited for at most this long between two calls: after an outage nobody knows who ran how long."""
@@ -105,6 +109,7 @@ class Learnt:
     called_at: int = 0
     ranked_at: int = 0
     card: RateCard | None = None
+    told_rates: ToldRates = field(default_factory=dict)
     priced: Priced | None = None
 
 
@@ -155,8 +160,8 @@ class Appraiser:
         before = self._on(part)
         tally = evidence.tally(part, counted.fleet, before.nodes)
         card = _fresh(seen.rates or before.card, seen.now)
-        events = _rate_events(part, before.card, card, scribe)
-        after = replace(_gather(before, tally, counted, seen), card=card)
+        told, events = _rate_events(part, before.told_rates, card if card is not before.card else None, scribe)
+        after = replace(_gather(before, tally, counted, seen), card=card, told_rates=told)
         known_again = (card is None) != (before.card is None)
         if after.priced is None or events or known_again or seen.now - after.ranked_at >= RANK_MS:
             after = _ranked(after, seen.now)
@@ -275,10 +280,15 @@ def _fresh(card: RateCard | None, now: int) -> RateCard | None:
     return card if card is not None and now - card.as_of <= RATE_AGE_MS else None
 
 
-def _rate_events(part: Partition, before: RateCard | None, card: RateCard | None, scribe: Scribe) -> list[Event]:
-    """One event for each pool whose rate or guaranteed rate is new; a committed pool's rate is the guaranteed one."""
-    if card is None or card is before:
-        return []
+def _rate_events(
+    part: Partition, before: ToldRates, card: RateCard | None, scribe: Scribe
+) -> tuple[ToldRates, list[Event]]:
+    """What has been told of each pool up to now, and an event for each whose rate or guaranteed rate is new; a
+    committed pool's rate is the guaranteed one. A rate that is heard again after a silence is not new.
+    """
+    if card is None:
+        return before, []
+    told = dict(before)
     events = []
     for pool in part.pools:
         sure = card.guaranteed.get(pool.name)
@@ -286,10 +296,9 @@ def _rate_events(part: Partition, before: RateCard | None, card: RateCard | None
         if asked is None or sure is None:
             continue
         since = card.effective_from.get(pool.name, card.as_of)
-        if before is not None:
-            old = before.guaranteed if pool.committed else before.rates
-            if old.get(pool.name) == asked and before.guaranteed.get(pool.name) == sure:
-                continue
+        if told.get(pool.name) == (asked, sure):
+            continue
+        told[pool.name] = asked, sure
         events.append(
             scribe.event(
                 EventType.RATE_KNOWN,
@@ -300,7 +309,7 @@ def _rate_events(part: Partition, before: RateCard | None, card: RateCard | None
                 data={"rate": str(asked), "guaranteed": str(sure), "currency": card.currency, "effective_from": since},
             )
         )
-    return events
+    return told, events
 
 
 def _ranked(learnt: Learnt, now: int) -> Learnt:

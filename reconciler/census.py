@@ -18,6 +18,7 @@ from reconciler import billing
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Debt, Fleet, Instance, Phase, number_in
 from reconciler.hearing import hear
+from reconciler.membership import as_node
 from reconciler.ports import NodeView
 from reconciler.sighting import Stray, sort_rows
 
@@ -141,7 +142,9 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
             after = _missing(census, before, told.get(name), sight, scribe, believable=believable)
         else:
             after = before
-        after = _as_node(census, after, sight, scribe)
+        silent = after.workload in sight.silent_workloads
+        after, joined = as_node(after, sight.nodes.get(name), scribe, silent=silent)
+        census.events += joined
         owed = _owed(before, after)
         if owed is not None:
             debts.setdefault(name, owed)
@@ -166,7 +169,7 @@ def _owed(before: Instance, after: Instance) -> Debt | None:
     if after.phase is before.phase or before.released or before.noticed:
         return None
     lost = after.phase is Phase.GONE and before.phase is not Phase.FAILED
-    broke = after.phase is Phase.FAILED and before.ready
+    broke = after.phase is Phase.FAILED and before.supply and not before.starting
     if lost or broke:
         return Debt(after.workload, after.name, after.cause, after.cause_event, after.paid)
     if after.phase is Phase.FAILED and before.cause in REPLACING:
@@ -286,7 +289,7 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
     shown = instance.name in sight.nodes or instance.workload in sight.silent_workloads
     if row.status is Status.ERROR and instance.starting:
         return _fail(census, instance, FAULT_CAUSES[row.fault or FaultKind.OTHER], row.fault_text, scribe)
-    if row.status is Status.ERROR and instance.ready and not shown:
+    if row.status is Status.ERROR and instance.supply and not shown:
         return replace(_lose(census, instance, sight.now, scribe), phase=Phase.FAILED)
     overdue = sight.now - instance.requested_at > sight.join_timeout_s * 1000
     # who adopted a server answers for its joining; we end only what we started
@@ -367,30 +370,3 @@ def _lose(census: Census, instance: Instance, at: int, scribe: Scribe) -> Instan
     gone = replace(instance, phase=Phase.GONE, cause=cause, cause_event=event.id)
     census.losses.append(Loss(instance, cause, at))
     return gone
-
-
-def _as_node(census: Census, instance: Instance, sight: Sight, scribe: Scribe) -> Instance:
-    """What the scheduler and the agent show of it: joined, busy, covered."""
-    view = sight.nodes.get(instance.name)
-    if view is None or instance.phase in (Phase.GONE, Phase.FAILED):
-        return instance
-    if not instance.joined_at:
-        census.events.append(
-            scribe.event(
-                EventType.INSTANCE_JOINED,
-                instance.name,
-                instance.cause,
-                at=view.joined_at,
-                caused_by=event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name),
-                workload=instance.workload,
-                pool=instance.pool,
-                instance=instance.name,
-            )
-        )
-    phase = instance.phase
-    if instance.supply:
-        phase = Phase.SERVING if view.busy_units else Phase.JOINED
-    same = (instance.joined_at, instance.busy_units, instance.covered, instance.phase)
-    if same == (view.joined_at, view.busy_units, view.covered, phase):
-        return instance
-    return replace(instance, joined_at=view.joined_at, busy_units=view.busy_units, covered=view.covered, phase=phase)

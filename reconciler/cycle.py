@@ -174,6 +174,7 @@ def _difference(
             now=seen.now,
             drained={name: view.drained for name, view in seen.schedulers.nodes.items() if view.drained},
             owned_projects=projects,
+            join_timeout_s=part.estate.region(part.region).join_timeout,
             ranks={c.name: c.tier.rank for c in part.contracts},
             shortfall_events={name: risk.since_event for name, risk in risks.items() if risk.since_event},
             moves=placement.moves,

@@ -16,7 +16,7 @@ from ledger.causes import Cause
 from ledger.events import Paid
 from reconciler.census import REPLACING
 from reconciler.claims import Claim
-from reconciler.fleet import Debt, Fleet, Instance, Phase, name_of
+from reconciler.fleet import Debt, Fleet, Instance, Phase, name_of, number_in
 from reconciler.problem import Move
 from reconciler.steps import Step, StepKind
 
@@ -65,8 +65,8 @@ class Inputs:
     """What the difference is taken of.
 
     `claim_events` name the event behind each workload's present claim, `shortfall_events` the one behind its fallback,
-    `ranks` each workload's tier (1 is strictest). Nothing is planned outside `owned_projects`. `extra` are adoptions,
-    disownings and quarantines.
+    `ranks` each workload's tier (1 is strictest), `join_timeout_s` how long a node may be away. Nothing is planned
+    outside `owned_projects`. `extra` are adoptions, disownings and quarantines.
     """
 
     wanted: tuple[Wanted, ...]
@@ -77,6 +77,7 @@ class Inputs:
     now: int
     drained: Mapping[str, str]
     owned_projects: frozenset[str]
+    join_timeout_s: int = 600
     ranks: Mapping[str, int] = field(default_factory=dict)
     shortfall_events: Mapping[str, str] = field(default_factory=dict)
     moves: tuple[Move, ...] = ()
@@ -112,7 +113,8 @@ def difference(inputs: Inputs) -> Difference:
         *_asked_before(inputs),
         *adds,
         *_moved_away(inputs, moved),
-        *_emptied(inputs, surplus),
+        *_emptied(inputs, [i for i in surplus if not _away(i, inputs)]),
+        *_lost_to_scheduler(inputs, by_slot.values()),
     )
     return Difference(
         tuple(step for step in steps if step.project in inputs.owned_projects),
@@ -177,6 +179,20 @@ def _emptied(inputs: Inputs, surplus: list[Instance]) -> Iterable[Step]:
         elif not instance.ready or instance.busy_units == 0:
             told = inputs.claim_events.get(instance.workload, instance.cause_event)
             yield replace(_step(StepKind.RELEASE, instance, Cause.CLAIM_SHRANK), cause_event=told)
+
+
+def _away(instance: Instance, inputs: Inputs) -> bool:
+    """Whether it left its scheduler for longer than a join may take. What somebody else started is theirs to judge."""
+    started_here = number_in(instance.name, inputs.naming.region) > 0
+    return started_here and 0 < instance.left_at <= inputs.now - inputs.join_timeout_s * 1000
+
+
+def _lost_to_scheduler(inputs: Inputs, slots: Iterable[list[Instance]]) -> Iterable[Step]:
+    """Releases of what no scheduler can use: it drains what may still run there, and another one is bought."""
+    for have in slots:
+        for instance in have:
+            if _away(instance, inputs):
+                yield _step(StepKind.RELEASE, instance, Cause.LEFT_SCHEDULER)
 
 
 def _unfilled(wants: list[Wanted], have: list[Instance], missing: int) -> Iterable[tuple[Wanted, int]]:

@@ -41,7 +41,8 @@ class Instance:
     phase. `missing_since` is set while a complete listing does not show it and nothing explains that. `moving_to` is
     the instance that takes over its work: once that one is there, this one is released. `notices` are the ends that
     stand, by reclaim; `release_told` says that its release stands in the ledger, `drain_asked` that its node heard of
-    it, and `deregistered` that it left its scheduler.
+    it, and `deregistered` that it left its scheduler. `left_at` is set while its scheduler, which answers, does not
+    show it though it had joined.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Instance:
     started_at: int = 0
     ended_at: int = 0
     joined_at: int = 0
+    left_at: int = 0
     busy_units: int = 0
     covered: bool = False
     ends_at: int = 0
@@ -81,7 +83,7 @@ class Instance:
     @property
     def ready(self) -> bool:
         """Whether it is a node that may run units."""
-        return self.phase is Phase.SERVING or self.phase is Phase.JOINED
+        return (self.phase is Phase.SERVING or self.phase is Phase.JOINED) and not self.left_at
 
     @property
     def starting(self) -> bool:

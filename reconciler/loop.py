@@ -33,7 +33,9 @@ class Reconciler:
     """One partition's leader: holds memory between cycles.
 
     `deferred` steps of the last cycle found no token, lost a race or got no answer; being level-triggered, the next
-    cycle finds them again, so the caller may run it soon. `unrecorded` are events that the recorder would not take yet.
+    cycle finds them again, so the caller may run it soon. `stalled` counts the cycles in a row in which none of the
+    steps that went out got done: the caller then waits longer each time. `unrecorded` are events that nobody
+    would take yet.
     """
 
     def __init__(self, part: Partition, ports: Ports, appraiser: Appraiser, *, commit: str, memory: Memory) -> None:
@@ -44,6 +46,7 @@ class Reconciler:
         self.memory = memory
         self.acting = Acting(part, ports, appraiser)
         self.deferred = 0
+        self.stalled = 0
         self.unrecorded: list[Event] = []
 
     def cycle(self, *, dry_run: bool = False) -> Decision:
@@ -66,6 +69,8 @@ class Reconciler:
         )
         self._record(done.events, ())
         self.deferred = len(waiting) + done.again
+        failed = len(done.undone) + done.again
+        self.stalled = self.stalled + 1 if failed and failed >= len(going) else 0
         return decision
 
     def observe(self) -> Seen:

@@ -39,6 +39,9 @@ SAMPLE_MS = 600_000
 POKE_MS = 5_000
 """A notice or loss is answered by a cycle this much later, so that a wave is answered once."""
 
+LONGEST_BACKOFF = 6
+"""Doublings of that wait while nothing gets done: more would exceed a cycle."""
+
 DAY_MS = 86_400_000
 HOUR_MS = 3_600_000
 HOURS_IN_MONTH = 730
@@ -211,7 +214,7 @@ class World:
             self.run_result.moments.append(self.policy.sample(self.now, decision, self.work))
         self._cycle_at = (self.now // CYCLE_MS + 1) * CYCLE_MS
         if self.reconciler.deferred:
-            self._poke(POKE_MS)
+            self._poke(min(CYCLE_MS, POKE_MS << min(max(0, self.reconciler.stalled - 1), LONGEST_BACKOFF)))
 
     def _charge_hour(self) -> None:
         """Checkpoint storage and our own footprint, charged an hour at a time for the hour that ends."""

@@ -135,6 +135,16 @@ def test_rates_are_told_again_only_when_they_change() -> None:
     assert changed.offers["w"].cost_micro != first.offers["w"].cost_micro
 
 
+def test_a_rate_that_is_heard_again_after_a_long_silence_is_not_told_again() -> None:
+    by = Appraiser()
+    appraised(by, START)
+    later = START + RATE_AGE_MS + MINUTE_MS
+    appraised(by, later, card=None)  # too old by now: forgotten for offers
+    again = appraised(by, later + MINUTE_MS, card=replace(CARD, as_of=later))
+    assert len(again.offers["w"]) == 3
+    assert not [e for e in again.events if e.type is EventType.RATE_KNOWN]
+
+
 def test_without_a_rate_card_nothing_is_offered() -> None:
     assert len(appraised(Appraiser(), START, card=None).offers["w"]) == 0
 

@@ -147,7 +147,7 @@ def test_what_an_incomplete_listing_does_not_show_is_unknown_and_never_gone() ->
     """C14: 1,003 servers, and the page with three of them did not come."""
     known = [instance(n) for n in range(1, 1004)]
     shown = sight(*[row(i) for i in known[:1000]])
-    shown = replace(shown, listing=listing(*[row(i) for i in known[:1000]], complete=False))
+    shown = replace(shown, listing=listing(*[row(i) for i in known[:1000]], complete=False), nodes=still(1003))
     for _ in range(5):
         census = passed(fleet(*known), shown)
         assert census.fleet.instances[name(1003)] == known[1002]
@@ -157,7 +157,7 @@ def test_what_an_incomplete_listing_does_not_show_is_unknown_and_never_gone() ->
 
 def test_without_any_listing_everything_stays_as_it_was() -> None:
     known = fleet(instance(1), booting(2))
-    assert passed(known, sight(listing=None)).fleet.instances == known.instances
+    assert passed(known, sight(listing=None, nodes=still(1))).fleet.instances == known.instances
 
 
 def test_only_the_project_that_is_not_complete_is_unknown() -> None:

@@ -120,6 +120,23 @@ def test_every_request_is_written_down_before_the_provider_hears_it() -> None:
     assert not unannounced
 
 
+def test_a_provider_that_does_nothing_is_asked_less_and_less_often() -> None:
+    region = Region().settled(forecast=12)
+    gone = region.busy()
+    region.nodes.ask_return(gone, ends_at=region.now + 120_000, cause_event="")
+    region.schedulers.want(FORECAST, 24)
+    stalled = []
+    for _ in range(3):
+        region.cloud.script.fail("create", times=100)
+        region.cycle()
+        stalled.append(region.reconciler.stalled)
+    assert stalled == [1, 2, 3]
+    assert region.reconciler.deferred
+    region.cloud.script = type(region.cloud.script)()
+    region.cycle()
+    assert region.reconciler.stalled == 0
+
+
 def test_a_dry_run_calls_writes_learns_and_remembers_nothing() -> None:
     region = Region().settled(10)
     region.schedulers.want(FORECAST, 20)

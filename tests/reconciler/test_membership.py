@@ -1,0 +1,61 @@
+"""A node is what its scheduler shows: what left it serves nobody, and is drained and replaced when it stays away."""
+
+from __future__ import annotations
+
+from ledger.causes import Cause
+from ledger.events import EventType
+from reconciler.fleet import Phase
+from reconciler.steps import StepKind
+from tests.reconciler.builders import FORECAST, Region, of_kind
+
+JOIN_TIMEOUT_S = 600
+
+
+def away() -> tuple[Region, str]:
+    """A settled region in which one busy node left its scheduler while its server lives."""
+    region = Region().settled(forecast=12)
+    gone = region.busy()
+    region.schedulers.leave(gone)
+    return region, gone
+
+
+def test_a_node_that_left_its_scheduler_runs_nothing_and_stays_supply_for_the_join_timeout() -> None:
+    region, gone = away()
+    region.cycle()
+    instance = region.reconciler.memory.fleet.instances[gone]
+    assert instance.supply
+    assert not instance.ready
+    assert instance.busy_units == 0
+    assert not of_kind(region.cycle(JOIN_TIMEOUT_S - 120), StepKind.RELEASE)
+
+
+def test_a_node_that_stays_away_is_released_replaced_and_then_deleted() -> None:
+    region, gone = away()
+    supply = region.supply()
+    region.cycle()
+    (release,) = of_kind(region.cycle(JOIN_TIMEOUT_S), StepKind.RELEASE)
+    assert (release.instance, release.cause) == (gone, Cause.LEFT_SCHEDULER)
+    assert region.reconciler.memory.fleet.instances[gone].phase is Phase.DRAINING
+    server = region.server_id(gone)
+    for _ in range(4):
+        region.cycle()
+    assert server not in region.cloud.servers
+    assert region.supply() == supply
+    assert not region.told(EventType.INSTANCE_LOST)
+
+
+def test_a_node_that_comes_back_in_time_goes_on() -> None:
+    region, gone = away()
+    region.cycle()
+    region.schedulers.join(gone, busy=1)
+    region.cycle()
+    assert region.reconciler.memory.fleet.instances[gone].ready
+    assert not of_kind(region.cycle(JOIN_TIMEOUT_S), StepKind.RELEASE)
+
+
+def test_a_silent_scheduler_is_no_word_about_its_nodes() -> None:
+    region, gone = away()
+    region.schedulers.silent.add(region.part.contract_by_name[FORECAST].cluster)
+    region.cycle()
+    region.cycle(JOIN_TIMEOUT_S)
+    assert region.reconciler.memory.fleet.instances[gone].ready
