@@ -253,3 +253,14 @@ def test_a_plain_path_is_followed_like_a_url(scratch: Scratch, cache: Path, monk
     monkeypatch.chdir(scratch.path.parent)
     assert git.follow("origin.git", "main", None, cache=cache).tip == c1
     assert git.follow(str(scratch.path), "main", c1, cache=cache).state is FollowState.UP_TO_DATE
+
+
+@pytest.mark.parametrize("damage", ["empty", "gone"])
+def test_a_damaged_copy_is_named_with_what_to_do_and_is_no_word_about_the_remote(tmp_path: Path, damage: str) -> None:
+    address = "http://127.0.0.1:9/estate.git"
+    head = Path(cached_copy(address, tmp_path).path) / "HEAD"
+    head.unlink()
+    if damage == "empty":
+        head.touch()
+    with pytest.raises(Refused, match=r"is damaged: .*; remove it and try again"):
+        cached_copy(address, tmp_path)

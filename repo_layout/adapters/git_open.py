@@ -125,7 +125,7 @@ def cached_copy(address: str, cache: Path | None) -> pygit2.Repository:
 def _opened_copy(path: Path) -> pygit2.Repository:
     try:
         copy = pygit2.Repository(str(path), RepositoryOpenFlag.NO_SEARCH)
-        _ = copy.head_is_unborn  # reads HEAD, which a full disk leaves empty
+        copy.lookup_reference("HEAD")  # which a full disk leaves empty
     except (pygit2.GitError, KeyError, ValueError, OSError) as error:
         raise Refused(f"the copy in {shown(str(path))} is damaged: {_text(error)}; remove it and try again") from error
     return copy
