@@ -34,8 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _flushed(end.code if isinstance(end.code, int) else CANNOT)
     _keep_stdout_ours()
     terminal = Terminal.of(os.environ, as_json=arguments.output == "json", progress=arguments.progress)
-    command = import_module(f"ebbtide.{arguments.command}")
     try:
+        command = import_module(f"ebbtide.{arguments.command}")
         code: int = command.run(arguments, terminal)
     except EbbtideError as error:
         return _complained(str(error), hint_for(error, arguments.command))

@@ -239,9 +239,11 @@ def aside(order: Order) -> Iterator[Aside]:
 
 def _pass_aside(order: Order, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal interrupts both; the other process ends this one
+    word: Passed | str
     try:
         passed, _ = let_pass(order, lambda share, note: pipe.send((share, note)))
-    except EbbtideError as error:
-        pipe.send(str(error))
-        return
-    pipe.send(Passed(passed.moments, passed.first_action_ms, passed.refusals, passed.cycles))
+        word = Passed(passed.moments, passed.first_action_ms, passed.refusals, passed.cycles)
+    except (EbbtideError, OSError) as error:
+        word = str(error)
+    with contextlib.suppress(BrokenPipeError):  # whoever asked is gone, and so is the question
+        pipe.send(word)

@@ -100,6 +100,8 @@ def sentence(event: Event) -> str:
     """What happened, in one plain line with its numbers."""
     template = _SENTENCES.get(event.type, event.type.value)
     facts = {name: getattr(event, name) or "-" for name in ("region", "workload", "pool", "instance", "actor")}
+    if "unit_ms" in event.data:
+        facts["unit_minutes"] = f"{int(event.data['unit_ms']) / 60_000:,.1f}"
     return template.format_map(facts | dict(event.data) | {"cause": event.cause.value})
 
 
@@ -124,7 +126,7 @@ _SENTENCES: Mapping[EventType, str] = {
     EventType.DRAIN_ENDED: "{instance} drained: {outcome}",
     EventType.INSTANCE_LOST: "{instance} was lost",
     EventType.USAGE: "{units} of {of_units} slots of {instance} {use}, paid as {paid}",
-    EventType.WORK_LOST: "{workload} does {unit_ms} unit-milliseconds again",
+    EventType.WORK_LOST: "{workload} does {unit_minutes} unit-minutes of work again",
     EventType.RESTORED: "{workload} restored in {duration_ms} ms",
     EventType.STORAGE_CHARGED: "{workload} is charged {amount} {currency} for checkpoint storage",
     EventType.FOOTPRINT_CHARGED: "the orchestrator costs {amount} {currency}",

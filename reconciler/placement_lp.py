@@ -30,7 +30,7 @@ LARGE = 200_000
 """Columns from which a plan stops after `LARGE_ROUNDS`."""
 
 LARGE_ROUNDS = 5
-"""Rounds for a large program: its value is then within 0.5 % of the end, which takes ten more rounds to prove."""
+"""Rounds for a large program: its value is then within 0.4 % of the end, which takes ten more rounds to prove."""
 
 ENOUGH_PPM = 500
 """Stop when the master is within this of the bound (parts per million): a tenth of the gap that rounding costs."""

@@ -54,41 +54,18 @@ class Standing:
         self.lines: list[Line] = []
         self._by_workload: dict[str, tuple[Line, Line]] = {}
         for need in problem.needs:
-            self._open(need)
+            team = self.team_index[need.team]
+            pair = (_line(region, team, need, is_floor=True), _line(region, team, need, is_floor=False))
+            self._by_workload[need.workload] = pair
+            self.lines += pair
         for held in problem.held:
             self._load(held)
         for line in self.lines:
-            self._seal(line)
+            _seal(line)
 
     def line_of(self, workload: str) -> tuple[Line, Line]:
         """The floor line and the interruptible line of one workload."""
         return self._by_workload[workload]
-
-    def _open(self, need: Need) -> None:
-        floor = self._line(need, is_floor=True)
-        rest = self._line(need, is_floor=False)
-        self._by_workload[need.workload] = (floor, rest)
-        self.lines += (floor, rest)
-
-    def _line(self, need: Need, *, is_floor: bool) -> Line:
-        shape = self.region.shape(need.offers, need.gang, is_floor=is_floor)
-        costs = need.offers.cost_micro
-        return Line(
-            need=need,
-            team=self.team_index[need.team],
-            is_floor=is_floor,
-            wanted=need.floor if is_floor else need.claimed,
-            shape=shape,
-            pools=shape.pools,
-            quanta=shape.quanta,
-            per_lot=shape.per_lot,
-            costs=list(costs) if shape.all_offered else [costs[k] for k in shape.offers],
-            sizes=shape.sizes,
-            domains=shape.domains,
-            groups=shape.groups,
-            addable=len(shape.offers),
-            have=[0] * len(shape.offers),
-        )
 
     def _load(self, held: Held) -> None:
         pair = self._by_workload[held.workload]
@@ -104,7 +81,7 @@ class Standing:
         line = pair[0] if self.region.committed[pool] else pair[1]
         column = line.shape.column.get(pool)
         if column is None:
-            column = self._column(line, pool, held)
+            column = _column(self.region, line, pool, held)
         per_lot = line.per_lot[column]
         quantum = line.quanta[column]
         domain = line.domains[column]
@@ -136,53 +113,17 @@ class Standing:
         self.team_used[line.team] += amount
         self.team_left[line.team] -= amount
 
-    def _column(self, line: Line, pool: int, held: Held) -> int:
-        """The column of a pool that is not among the offers: one that only stands, appended once."""
-        if pool in line.pools[line.addable :]:
-            return line.pools.index(pool, line.addable)
-        one = lot_of(line.need, held.units)
-        # The lists are shared with other workloads of the class, so they are replaced, never changed.
-        line.pools = [*line.pools, pool]
-        line.quanta = [*line.quanta, one.units]
-        line.per_lot = [*line.per_lot, one.instances]
-        # A pool that is no longer eligible has no expected cost; the dearest offer keeps it from looking like a gain.
-        line.costs.append(max(line.costs, default=0))
-        line.sizes = [*line.sizes, tuple(r * one.instances for r in self.pool_size[pool])]
-        line.domains = [*line.domains, self.pool_domain[pool]]
-        line.groups = [*line.groups, self.pool_groups[pool]]
-        line.have.append(0)
-        return len(line.pools) - 1
-
-    def _seal(self, line: Line) -> None:
-        """Fixes the bounds and the order of preference, once all that is held is known."""
-        line.largest = line.shape.largest
-        line.smallest = min(line.quanta, default=1)
-        if line.is_floor:
-            line.pool_share = line.group_share = _UNBOUNDED
-            return
-        shares = line.need.shares
-        line.pool_share = limit(shares.pool_permille, line.need.desired, 1)
-        line.group_share = limit(shares.group_permille, line.need.desired, 1)
-        line.required = pools_required(line.wanted, line.largest, shares.pools)
-
     def _charge(self, line: Line, units: int) -> None:
         amount = units * line.need.milli_ncu
         self.team_used[line.team] += amount
         self.team_left[line.team] -= amount
-
-    @staticmethod
-    def _occupy(line: Line, column: int, units: int) -> None:
-        domain = line.domains[column]
-        line.domain_units[domain] = line.domain_units.get(domain, 0) + units
-        for group in line.groups[column]:
-            line.group_units[group] = line.group_units.get(group, 0) + units
 
     def room(self, line: Line, k: int, most: int) -> int:
         """How many lots, at most `most`, may be added in column `k` now; 0 where any bound or capacity refuses."""
         pool = line.pools[k]
         if self._refused[pool] <= line.per_lot[k]:
             return 0
-        room = most if line.is_floor else min(most, self._room_in_bounds(line, k))
+        room = most if line.is_floor else min(most, line.room_in_bounds(k))
         if room <= 0:
             return 0
         room = min(room, self.headroom[pool] // line.per_lot[k])
@@ -201,29 +142,7 @@ class Standing:
         """Whether the line's bounds and its team's limit take one more lot in column `k`, whatever is free there."""
         if self.team_left[line.team] < line.quanta[k] * line.need.milli_ncu:
             return False
-        return line.is_floor or self._room_in_bounds(line, k) > 0
-
-    @staticmethod
-    def _room_in_bounds(line: Line, k: int) -> int:
-        quantum = line.quanta[k]
-        domain = line.domains[k]
-        share = max(quantum, line.pool_share)
-        left = share - line.domain_units.get(domain, 0)
-        share = max(quantum, line.group_share)
-        units = line.group_units
-        for group in line.groups[k]:
-            here = share - units.get(group, 0)
-            if here < left:  # noqa: PLR1730 - the planner's hottest line, and twice as fast as a call of min
-                left = here
-        room = (left - line.unknown_units) // quantum
-        domains = len(line.domain_lots)
-        if room > 0 and domains < line.required:
-            fresh = domain not in line.domain_lots
-            # One lot in a domain that is not used yet never takes the workload further from its count of domains.
-            kept = line.wanted - (line.required - domains - fresh) * line.largest
-            if domains + fresh < line.required:
-                room = min(room, max(int(fresh), (kept - line.placed) // quantum))
-        return room
+        return line.is_floor or line.room_in_bounds(k) > 0
 
     def add(self, line: Line, k: int, lots: int) -> None:
         """Adds lots that `room` allowed."""
@@ -237,7 +156,7 @@ class Standing:
         free = self.free[domain]
         for i, size in enumerate(line.sizes[k]):
             free[i] -= size * lots
-        self._occupy(line, k, units)
+        line.occupy(k, units)
         self._charge(line, units)
         fresh = line.fresh.get(k, 0) + lots
         if fresh:
@@ -248,7 +167,7 @@ class Standing:
     def undo(self, line: Line, k: int, lots: int) -> None:
         """Takes back lots that this run added, as if they had never been."""
         self.add(line, k, -lots)
-        self._drop_empty(line, k)
+        line.drop_empty(k)
         self._ask_again(line.domains[k])
 
     def release(self, line: Line, k: int, lots: int) -> None:
@@ -257,7 +176,7 @@ class Standing:
         line.have[k] -= lots
         line.placed -= lots * line.quanta[k]
         line.domain_lots[line.domains[k]] -= lots
-        self._drop_empty(line, k)
+        line.drop_empty(k)
 
     def restore(self, line: Line, k: int, lots: int) -> None:
         """Takes back a release of this run."""
@@ -290,17 +209,12 @@ class Standing:
             free[i] += size * instances
         # The quantum is spread evenly over a gang's instances for this purpose; a gang is one lot in every bound.
         units = instances * line.quanta[k] // line.per_lot[k]
-        self._occupy(line, k, -units)
+        line.occupy(k, -units)
         self._charge(line, -units)
 
     def _ask_again(self, domain: int) -> None:
         for pool in self.region.domain_pools[domain]:
             self._refused[pool] = _UNBOUNDED
-
-    @staticmethod
-    def _drop_empty(line: Line, k: int) -> None:
-        if not line.domain_lots[line.domains[k]]:
-            del line.domain_lots[line.domains[k]]
 
     def order(self, line: Line) -> list[int]:
         """The columns that may be added to, cheapest first, ties by the day's hash."""
@@ -318,3 +232,55 @@ class Standing:
     def salt(self, name: str) -> int:
         """The day's tie-break of a name."""
         return self.region.salt(name)
+
+
+def _line(region: Region, team: int, need: Need, *, is_floor: bool) -> Line:
+    shape = region.shape(need.offers, need.gang, is_floor=is_floor)
+    costs = need.offers.cost_micro
+    return Line(
+        need=need,
+        team=team,
+        is_floor=is_floor,
+        wanted=need.floor if is_floor else need.claimed,
+        shape=shape,
+        pools=shape.pools,
+        quanta=shape.quanta,
+        per_lot=shape.per_lot,
+        costs=list(costs) if shape.all_offered else [costs[k] for k in shape.offers],
+        sizes=shape.sizes,
+        domains=shape.domains,
+        groups=shape.groups,
+        addable=len(shape.offers),
+        have=[0] * len(shape.offers),
+    )
+
+
+def _column(region: Region, line: Line, pool: int, held: Held) -> int:
+    """The column of a pool that is not among the offers: one that only stands, appended once."""
+    if pool in line.pools[line.addable :]:
+        return line.pools.index(pool, line.addable)
+    one = lot_of(line.need, held.units)
+    # The lists are shared with other workloads of the class, so they are replaced, never changed.
+    line.pools = [*line.pools, pool]
+    line.quanta = [*line.quanta, one.units]
+    line.per_lot = [*line.per_lot, one.instances]
+    # A pool that is no longer eligible has no expected cost; the dearest offer keeps it from looking like a gain.
+    line.costs.append(max(line.costs, default=0))
+    line.sizes = [*line.sizes, tuple(r * one.instances for r in region.pool_size[pool])]
+    line.domains = [*line.domains, region.pool_domain[pool]]
+    line.groups = [*line.groups, region.pool_groups[pool]]
+    line.have.append(0)
+    return len(line.pools) - 1
+
+
+def _seal(line: Line) -> None:
+    """Fixes the bounds and the order of preference, once all that is held is known."""
+    line.largest = line.shape.largest
+    line.smallest = min(line.quanta, default=1)
+    if line.is_floor:
+        line.pool_share = line.group_share = _UNBOUNDED
+        return
+    shares = line.need.shares
+    line.pool_share = limit(shares.pool_permille, line.need.desired, 1)
+    line.group_share = limit(shares.group_permille, line.need.desired, 1)
+    line.required = pools_required(line.wanted, line.largest, shares.pools)

@@ -36,5 +36,6 @@ fi
 say "cue: building it from its pinned modules with $("$go" env GOVERSION) into .tools/bin (one to two minutes when nothing is cached)"
 mkdir -p .tools/bin
 (cd tools/cue && nice -n 10 "$go" build -ldflags='-s -w' -o ../../.tools/bin/cue cuelang.org/go/cmd/cue)
-.tools/bin/cue version | head -n 1
+built="$(.tools/bin/cue version)"
+printf '%s\n' "${built%%$'\n'*}"
 printf '%s\n' "$pin" >.tools/bin/cue.pin

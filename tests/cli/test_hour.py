@@ -103,7 +103,7 @@ def test_every_number_opens_down_to_events_that_can_be_explained(hour: Path) -> 
     ended = asked(hour, "explain", "action", ids[0])
     assert ended.code == 0, ended.err
     assert ids[0] in ended.out
-    assert "unit-milliseconds again" in ended.out
+    assert "unit-minutes of work again" in ended.out
 
 
 def test_a_lost_instance_is_followed_from_its_request_to_the_money(hour: Path, taken: str) -> None:

@@ -24,7 +24,7 @@ def test_a_reclaim_reads_from_its_notice_to_its_money() -> None:
         "  i-1 drains",
         "    2 of 2 slots of i-1 draining, paid as reclaimable",
         "    i-1 was lost",
-        "      train does 3600000 unit-milliseconds again",
+        "      train does 60.0 unit-minutes of work again",
         "      i-1 ended",
     ]
     assert [priced(step, "EUR") for step in steps if step.ticks is not None] == ["0.2500 EUR"]
