@@ -43,6 +43,7 @@ class Cause(enum.Enum):
     # what the guard says
     LISTING_INCOMPLETE = "listing_incomplete"
     LISTING_STALE = "listing_stale"
+    SIGNALS_SILENT = "signals_silent"
     IMPROBABLE_LOSS = "improbable_loss"
     BLAST_RADIUS = "blast_radius"
     ACQUIRE_LIMIT = "acquire_limit"

@@ -41,12 +41,10 @@ class EventType(enum.Enum):
     INSTANCE_LOST = "instance.lost"
     USAGE = "usage.recorded"
     WORK_LOST = "work.lost"
-    CHECKPOINT_WRITTEN = "checkpoint.written"
     RESTORED = "restore.done"
     STORAGE_CHARGED = "storage.charged"
     FOOTPRINT_CHARGED = "footprint.charged"
     FALLBACK_RESERVED = "fallback.reserved"
-    FALLBACK_SPENT = "fallback.spent"
     FALLBACK_RETURNED = "fallback.returned"
     POOL_EXCLUDED = "pool.excluded"
     POOL_PROBED = "pool.probed"
@@ -99,12 +97,10 @@ REQUIRED: Mapping[EventType, frozenset[str]] = {
     # work that the instance had executed and that has to be executed again: unit-milliseconds, priced at the instance's
     # rates of that moment
     EventType.WORK_LOST: frozenset({"unit_ms"}),
-    EventType.CHECKPOINT_WRITTEN: frozenset({"bytes"}),
     EventType.RESTORED: frozenset({"duration_ms"}),
     EventType.STORAGE_CHARGED: frozenset({"amount", "currency"}),
     EventType.FOOTPRINT_CHARGED: frozenset({"amount", "currency"}),
     EventType.FALLBACK_RESERVED: frozenset({"amount", "currency", "authority"}),
-    EventType.FALLBACK_SPENT: frozenset({"amount", "currency", "authority"}),
     EventType.FALLBACK_RETURNED: frozenset({"authority"}),
     EventType.POOL_EXCLUDED: frozenset({"until"}),
     EventType.POOL_PROBED: frozenset(),
@@ -129,7 +125,7 @@ SUBJECTS: Mapping[EventType, tuple[str, ...]] = {
 """Which fields of the envelope a type cannot do without, because a figure is computed from them."""
 
 WHOLE = frozenset(
-    {"from_ms", "to_ms", "slot", "units", "of_units", "unit_ms", "effective_from", "ends_at", "until", "bytes"}
+    {"from_ms", "to_ms", "slot", "units", "of_units", "unit_ms", "effective_from", "ends_at", "until"}
     | {"duration_ms", "missing_units"}
 )
 """Data that are whole numbers, never below zero."""

@@ -16,7 +16,7 @@ from pools.provider import Listing, Server
 from reconciler.desired import Partition
 from reconciler.fleet import Fleet, Instance, Phase, number_in
 from reconciler.sighting import Stray
-from reconciler.steps import Step, StepKind
+from reconciler.steps import Step, StepKind, step_of
 from repo_layout.documents import AdoptionFile
 
 
@@ -39,7 +39,7 @@ def adoption_steps(
     for instance in fleet.instances.values():
         row_of = rows.get(instance.server)
         if row_of is not None and _is_orphan(instance, row_of, files, part.region):
-            steps.append(_step(StepKind.DISOWN, instance, Cause.DISOWNED_BY_REVIEW))
+            steps.append(step_of(StepKind.DISOWN, instance, Cause.DISOWNED_BY_REVIEW))
     return tuple(steps)
 
 
@@ -102,19 +102,4 @@ def _quarantine(row: Server, reason: str) -> Step:
         cause=Cause.NOT_OURS,
         server=row.id,
         detail=reason,
-    )
-
-
-def _step(kind: StepKind, instance: Instance, cause: Cause) -> Step:
-    return Step(
-        kind=kind,
-        workload=instance.workload,
-        pool=instance.pool,
-        project=instance.project,
-        instance=instance.name,
-        units=instance.units,
-        paid=instance.paid,
-        cause=cause,
-        cause_event=instance.cause_event,
-        server=instance.server,
     )

@@ -111,6 +111,11 @@ class Sight:
         return frozenset(advisory.pool for advisory in self.signals.advisories if advisory.until > self.now)
 
     @property
+    def heard(self) -> bool:
+        """Whether the provider told what happened; silence is no word about anything."""
+        return self.signals.as_of > 0
+
+    @property
     def whole(self) -> bool:
         """Whether every project was."""
         return self.listing is not None and self.listing.complete
@@ -132,8 +137,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     for name in list(instances):
         before = instances[name]
         if before.phase is Phase.GONE:
-            if before.deregistered or not before.joined_at:
-                del instances[name]
+            _bury(census, instances, before, sight, scribe)
             continue
         row = rows.get(name)
         if row is not None:
@@ -246,6 +250,10 @@ def _hear_notices(
             census.events += events
             if earlier:
                 census.notices.append(notice)
+        elif instance.phase is Phase.GONE:  # heard too late to act on; its drain and its loss lead back to it
+            late, events, _ = hear(notice, instance, {}, scribe)
+            instances[instance.name] = replace(instance, notices=late.notices)
+            census.events += events
 
 
 def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: Scribe) -> dict[str, Server]:
@@ -290,7 +298,7 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
     if row.status is Status.ERROR and instance.starting:
         return _fail(census, instance, FAULT_CAUSES[row.fault or FaultKind.OTHER], row.fault_text, scribe)
     if row.status is Status.ERROR and instance.supply and not shown:
-        return replace(_lose(census, instance, sight.now, scribe), phase=Phase.FAILED)
+        return replace(_lose(census, instance, sight.now, sight, scribe), phase=Phase.FAILED)
     overdue = sight.now - instance.requested_at > sight.join_timeout_s * 1000
     # who adopted a server answers for its joining; we end only what we started
     ours = number_in(instance.name, sight.region) > 0
@@ -328,25 +336,41 @@ def _missing(
     listed = sight.listing.as_of if sight.listing else 0
     let_go = instance.released or instance.phase is Phase.FAILED
     if let_go or instance.noticed or happened is not None:
-        return _lose(census, instance, happened.at if happened else sight.now, scribe)
+        return _lose(census, instance, happened.at if happened else sight.now, sight, scribe)
     if _borne_out(instance, sight):
-        return _lose(census, instance, instance.missing_since or listed, scribe)
+        return _lose(census, instance, instance.missing_since or listed, sight, scribe)
     if _too_young(instance, sight):
         return instance
     if instance.starting and not instance.server:
         return _fail(census, instance, Cause.CREATE_FAILED, "no answer came, and no server has its key", scribe)
     since = instance.missing_since or listed
     if _accepted(instance, sight) or (believable and listed - since >= BELIEVED_AFTER_MS):
-        return _lose(census, instance, since, scribe)
+        return _lose(census, instance, since, sight, scribe)
     census.unexplained.append(instance.name)
     return replace(instance, missing_since=since)
 
 
-def _lose(census: Census, instance: Instance, at: int, scribe: Scribe) -> Instance:
-    """The instance gone, and no longer billed; a loss is recorded unless we let it go ourselves."""
+def _bury(census: Census, instances: dict[str, Instance], gone: Instance, sight: Sight, scribe: Scribe) -> None:
+    """Forget what is gone, once the provider had a chance to tell from when to when it is billed."""
+    if sight.heard:
+        instances[gone.name] = _closed(census, gone, gone.missing_since or sight.now, scribe)
+        if gone.deregistered or not gone.joined_at:
+            del instances[gone.name]
+
+
+def _closed(census: Census, instance: Instance, at: int, scribe: Scribe) -> Instance:
+    """No longer billed: from the time that the provider told, or else from `at`."""
     if instance.started_at and not instance.ended_at:
         instance = replace(instance, ended_at=at)
         census.events.append(billing.ended(instance, at=at, scribe=scribe))
+    return instance
+
+
+def _lose(census: Census, instance: Instance, at: int, sight: Sight, scribe: Scribe) -> Instance:
+    """The instance gone, and no longer billed; a loss is recorded unless we let it go ourselves. While the provider
+    does not tell what happened, the bill stays open: the provider's own time may follow.
+    """
+    instance = _closed(census, instance, at, scribe) if sight.heard else replace(instance, missing_since=at)
     if instance.released or instance.phase is Phase.FAILED:
         return replace(instance, phase=Phase.GONE)
     if instance.noticed:

@@ -67,6 +67,7 @@ class Memory:
     reclaims: Mapping[str, Reclaim] = field(default_factory=dict)
     placement: Placement | None = None
     listed_at: int = 0
+    told_at: int = 0
     complete_at: Mapping[str, int] = field(default_factory=dict)
     cursor: str = ""
 
@@ -96,19 +97,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     appraisal = appraiser.appraise(part, counted, seen, scribe)
     eyes = _eyes(part, memory, seen, counted, claimed, paused, reclaims=reclaims)
     ruling = _rule(part, memory, eyes, claimed, counted.fleet, appraisal=appraisal, seen=seen, scribe=scribe)
-    facts = Facts(
-        now=seen.now,
-        claims=claimed,
-        fleet=counted.fleet,
-        offers=appraisal.offers,
-        room=appraisal.room,
-        quota=seen.quota,
-        reclaims=tuple(reclaims.values()),
-        admitted=appraisal.admitted,
-        move_cost_micro=appraisal.move_cost_micro,
-        fallback_units=ruling.granted,
-        paused_pools=paused.pools,
-    )
+    facts = _facts(seen, claimed, counted, appraisal, ruling, reclaims=reclaims, paused=paused)
     placement = place(problem(part, facts), last=memory.placement)
     found = _difference(part, memory, seen, counted, placement, _Told(claimed, claim_events, ruling))
     growing = frozenset(step.workload for step in found.steps if step.kind in ADDS)
@@ -134,6 +123,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         reclaims=reclaims,
         placement=placement,
         listed_at=eyes.listed_at,
+        told_at=eyes.told_at,
         complete_at=eyes.complete_at,
         cursor=memory.cursor if counted.unheard else seen.signals.cursor,
     )
@@ -146,6 +136,32 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         appraisal=appraisal,
         unexplained=tuple(counted.unexplained),
         paged=tuple(ruling.paged),
+    )
+
+
+def _facts(
+    seen: Seen,
+    claimed: Mapping[str, claims.Claim],
+    counted: census.Census,
+    appraisal: Appraisal,
+    ruling: arbiter.Ruling,
+    *,
+    reclaims: Mapping[str, Reclaim],
+    paused: Paused,
+) -> Facts:
+    """What the placement problem is made of this cycle."""
+    return Facts(
+        now=seen.now,
+        claims=claimed,
+        fleet=counted.fleet,
+        offers=appraisal.offers,
+        room=appraisal.room,
+        quota=seen.quota,
+        reclaims=tuple(reclaims.values()),
+        admitted=appraisal.admitted,
+        move_cost_micro=appraisal.move_cost_micro,
+        fallback_units=ruling.granted,
+        paused_pools=paused.pools,
     )
 
 
@@ -233,6 +249,7 @@ def _eyes(
         unexplained=len(counted.unexplained),
         alive=len(counted.fleet.alive()),
         closed_pools=closed_pools(part, seen.now, reclaims.values()),
+        told_at=seen.signals.as_of or memory.told_at,
         complete_at={**memory.complete_at, **dict.fromkeys(complete, listing.as_of if listing else 0)},
         quota=seen.quota,
     )

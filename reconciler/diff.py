@@ -18,7 +18,7 @@ from reconciler.census import REPLACING
 from reconciler.claims import Claim
 from reconciler.fleet import Debt, Fleet, Instance, Phase, name_of, number_in
 from reconciler.problem import Move
-from reconciler.steps import Step, StepKind
+from reconciler.steps import Step, StepKind, step_of
 
 LAST_RANK = 6
 """Behind the five tiers: work without a contract."""
@@ -144,7 +144,7 @@ def _asked_before(inputs: Inputs) -> Iterable[Step]:
     for instance in inputs.fleet.instances.values():
         if instance.phase is Phase.REQUESTED and not instance.server:
             kind = StepKind.REPLACE if instance.cause in REPLACING else StepKind.ACQUIRE
-            yield replace(_step(kind, instance, instance.cause), again=True, detail="no answer came the first time")
+            yield replace(step_of(kind, instance, instance.cause), again=True, detail="no answer came the first time")
 
 
 def _sources(
@@ -166,7 +166,7 @@ def _moved_away(inputs: Inputs, moved: list[Instance]) -> Iterable[Step]:
     for instance in moved:
         taker = inputs.fleet.instances.get(instance.moving_to)
         if taker is not None and taker.ready:
-            yield _step(StepKind.RELEASE, instance, Cause.REBALANCE)
+            yield step_of(StepKind.RELEASE, instance, Cause.REBALANCE)
 
 
 def _emptied(inputs: Inputs, surplus: list[Instance]) -> Iterable[Step]:
@@ -175,10 +175,10 @@ def _emptied(inputs: Inputs, surplus: list[Instance]) -> Iterable[Step]:
     """
     for instance in surplus:
         if instance.starting and instance.cause is Cause.NOTICE:
-            yield _step(StepKind.RELEASE, instance, Cause.NOTICE_WITHDRAWN)
+            yield step_of(StepKind.RELEASE, instance, Cause.NOTICE_WITHDRAWN)
         elif not instance.ready or instance.busy_units == 0:
             told = inputs.claim_events.get(instance.workload, instance.cause_event)
-            yield replace(_step(StepKind.RELEASE, instance, Cause.CLAIM_SHRANK), cause_event=told)
+            yield replace(step_of(StepKind.RELEASE, instance, Cause.CLAIM_SHRANK), cause_event=told)
 
 
 def _away(instance: Instance, inputs: Inputs) -> bool:
@@ -192,7 +192,7 @@ def _lost_to_scheduler(inputs: Inputs, slots: Iterable[list[Instance]]) -> Itera
     for have in slots:
         for instance in have:
             if _away(instance, inputs):
-                yield _step(StepKind.RELEASE, instance, Cause.LEFT_SCHEDULER)
+                yield step_of(StepKind.RELEASE, instance, Cause.LEFT_SCHEDULER)
 
 
 def _unfilled(wants: list[Wanted], have: list[Instance], missing: int) -> Iterable[tuple[Wanted, int]]:
@@ -211,33 +211,18 @@ def _cleanups(inputs: Inputs) -> Iterable[Step]:
     """
     for instance in inputs.fleet.instances.values():
         if instance.phase is Phase.FAILED and instance.server:
-            yield _step(StepKind.DELETE, instance, instance.cause)
+            yield step_of(StepKind.DELETE, instance, instance.cause)
         elif instance.phase is Phase.DRAINING and instance.server:
             drained = inputs.drained.get(instance.name, "")
             over = instance.released and inputs.now >= instance.ends_at
             if drained in ("verified", "overrun"):
-                yield _step(StepKind.DELETE, instance, Cause.DRAINED if drained == "verified" else instance.cause)
+                yield step_of(StepKind.DELETE, instance, Cause.DRAINED if drained == "verified" else instance.cause)
             elif instance.released and instance.joined_at and not instance.drain_asked and not instance.noticed:
-                yield _step(StepKind.RELEASE, instance, instance.cause)
+                yield step_of(StepKind.RELEASE, instance, instance.cause)
             elif over:
-                yield _step(StepKind.DELETE, instance, instance.cause)
+                yield step_of(StepKind.DELETE, instance, instance.cause)
         elif instance.phase is Phase.GONE and instance.joined_at and not instance.deregistered:
-            yield _step(StepKind.DEREGISTER, instance, instance.cause)
-
-
-def _step(kind: StepKind, instance: Instance, cause: Cause) -> Step:
-    return Step(
-        kind=kind,
-        workload=instance.workload,
-        pool=instance.pool,
-        project=instance.project,
-        instance=instance.name,
-        units=instance.units,
-        paid=instance.paid,
-        cause=cause,
-        cause_event=instance.cause_event,
-        server=instance.server,
-    )
+            yield step_of(StepKind.DEREGISTER, instance, instance.cause)
 
 
 def _acquire(inputs: Inputs, want: Wanted, owed: list[Debt], sources: list[Instance], offset: int) -> Step:

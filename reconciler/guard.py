@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ledger.causes import Cause
+from ledger.events import Paid
 from pools.provider import Quota
 from reconciler.fleet import Fleet, Phase
 from reconciler.pacing import RAMP_CYCLES, ramp_share
@@ -35,7 +36,7 @@ class Eyes:
     `verified` says that the desired state is the last verified commit and Git answers; `silent_workloads` belong to
     schedulers that do not answer; `unexplained` instances are missing from a complete listing with nothing to explain
     it, and nobody has accepted that; `closed_pools` lie in domains under an open reclaim. `quota` is what the provider
-    says is left in each project; None where it does not say.
+    says is left in each project; None where it does not say. `told_at` is when it last told of notices and reclaims.
     """
 
     now: int
@@ -50,6 +51,7 @@ class Eyes:
     unexplained: int
     alive: int
     closed_pools: frozenset[str]
+    told_at: int
     complete_at: Mapping[str, int] = field(default_factory=dict)
     quota: Quota | None = None
 
@@ -104,7 +106,7 @@ def judge(
 
     def consider(step: Step) -> Refusal | None:
         spread = spreads.get(step.workload)
-        refusal = _refuse(step, eyes, fleet, blind)
+        refusal = _refuse(step, eyes, fleet, blind, limits)
         if refusal is None and not step.again:
             refusal = _over(step, room, counts)
         if refusal is None and step.kind in ADDS and not step.again:
@@ -172,7 +174,9 @@ def _blind(eyes: Eyes, limits: GuardLimits) -> tuple[Cause, str] | None:
     return None
 
 
-def _refuse(step: Step, eyes: Eyes, fleet: Fleet, blind: tuple[Cause, str] | None) -> Refusal | None:
+def _refuse(
+    step: Step, eyes: Eyes, fleet: Fleet, blind: tuple[Cause, str] | None, limits: GuardLimits
+) -> Refusal | None:
     """Refusals that do not depend on how many steps went before."""
     refusal = _not_ours(step, eyes, fleet)
     if refusal is not None:
@@ -187,9 +191,20 @@ def _refuse(step: Step, eyes: Eyes, fleet: Fleet, blind: tuple[Cause, str] | Non
         return Refusal(step, Cause.LISTING_INCOMPLETE, _incomplete(step.project, eyes))
     if step.workload in eyes.paused_workloads or step.pool in eyes.paused_pools:
         return Refusal(step, Cause.PAUSED, f"{step.workload} in {step.pool} is paused by review")
-    if step.kind in ADDS and step.pool in eyes.closed_pools:
+    refusal = _under_reclaim(step, eyes, limits) if step.kind in ADDS else None
+    if refusal is not None or step.kind is StepKind.REPLACE:
+        return refusal
+    return _may_not_change(step, eyes)
+
+
+def _under_reclaim(step: Step, eyes: Eyes, limits: GuardLimits) -> Refusal | None:
+    """Nothing is added where a reclaim is open, or where one could be for all that was told lately."""
+    if step.pool in eyes.closed_pools:
         return Refusal(step, Cause.RECLAIM_OPEN, f"the domain of {step.pool} is under an open reclaim")
-    return None if step.kind is StepKind.REPLACE else _may_not_change(step, eyes)
+    silence_s = (eyes.now - eyes.told_at) // 1000
+    if step.paid is Paid.RECLAIMABLE and silence_s > limits.listing_age:
+        return Refusal(step, Cause.SIGNALS_SILENT, f"no word of reclaims for {silence_s} s: {step.pool} may be in one")
+    return None
 
 
 def _may_not_change(step: Step, eyes: Eyes) -> Refusal | None:

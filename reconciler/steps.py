@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ledger.causes import Cause
 from ledger.events import Paid
+from reconciler.fleet import Instance
 
 
 class StepKind(enum.Enum):
@@ -60,3 +61,19 @@ class Refusal:
     step: Step
     cause: Cause
     message: str
+
+
+def step_of(kind: StepKind, instance: Instance, cause: Cause) -> Step:
+    """The step about an instance as it stands, caused by what brought it there."""
+    return Step(
+        kind=kind,
+        workload=instance.workload,
+        pool=instance.pool,
+        project=instance.project,
+        instance=instance.name,
+        units=instance.units,
+        paid=instance.paid,
+        cause=cause,
+        cause_event=instance.cause_event,
+        server=instance.server,
+    )

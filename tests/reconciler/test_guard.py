@@ -60,8 +60,9 @@ def eyes(**changes: object) -> Eyes:
         unexplained=0,
         alive=100,
         closed_pools=frozenset(),
+        told_at=START,
     )
-    return replace(made, **changes)  # type: ignore[arg-type]  # the dataclass checks the names
+    return replace(made, **{"told_at": changes.get("now", START), **changes})  # type: ignore[arg-type]  # the dataclass checks the names
 
 
 def judged(
@@ -120,6 +121,7 @@ def test_who_sees_everything_lets_everything_through() -> None:
         (eyes(paused_workloads=frozenset({FORECAST})), Cause.PAUSED, set(MOVING)),
         (eyes(paused_pools=frozenset({POOL})), Cause.PAUSED, set(MOVING)),
         (eyes(closed_pools=frozenset({POOL})), Cause.RECLAIM_OPEN, {"acquire", "replace", "adopt"}),
+        (eyes(told_at=START - 60 * MINUTE), Cause.SIGNALS_SILENT, {"acquire", "replace", "adopt"}),
         (eyes(verified=False), Cause.DESIRED_STATE_UNVERIFIED, {"acquire", "release", "adopt", "disown"}),
         (
             eyes(silent_workloads=frozenset({FORECAST})),
