@@ -35,6 +35,9 @@ LARGE_ROUNDS = 5
 ENOUGH_PPM = 500
 """Stop when the master is within this of the bound (parts per million): a tenth of the gap that rounding costs."""
 
+FEW_BROKEN = 50
+"""With at most one bound broken for so many workloads, rounding, which keeps them all, costs next to nothing more."""
+
 CHEAPEST = 6
 """Cheapest columns of each workload that the first master gets beside those of the greedy plan."""
 
@@ -120,7 +123,8 @@ class _Master:
             value = float(self.solver.getInfo().objective_function_value)
             broken = self.rows.broken(self.order, values[len(self.table.lines) :])
             duals = np.array(solution.row_dual)
-            if steady.size:
+            moving = answer is None or abs(value - answer.value) > value * ENOUGH_PPM / 1_000_000
+            if steady.size and moving:
                 # New rows were unpriced when the best duals were found.
                 steady = np.concatenate([steady, np.zeros(duals.size - steady.size)])
                 steady = INERTIA * steady + (1 - INERTIA) * duals
@@ -148,7 +152,9 @@ class _Master:
                 rounds=number + 1,
             )
             gap_ppm = (value - best_bound) * 1_000_000 / max(1.0, abs(best_bound))
-            if not broken and (not fresh.size or gap_ppm < ENOUGH_PPM):
+            if gap_ppm < ENOUGH_PPM and len(broken) * FEW_BROKEN <= len(self.table.lines):
+                break
+            if not broken and not fresh.size:
                 break
             self._bound_rows(broken)
             self._bring(fresh)

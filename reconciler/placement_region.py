@@ -60,7 +60,7 @@ class Region:
     pool_domain: list[int]
     pool_groups: list[tuple[int, ...]]
     domain_pools: list[list[int]]
-    pool_size: list[tuple[int, ...]]
+    pool_size: list[tuple[int, int, int, int]]
     committed: list[bool]
     ties: list[int]
     _shapes: dict[tuple[tuple[str, ...], tuple[int, ...], int, bool], Shape] = field(default_factory=dict)
@@ -140,7 +140,7 @@ def _region(domains: tuple[str, ...], rows: tuple[Row, ...], tie_break: int) -> 
     )
 
 
-def sizes(resources: Resources) -> tuple[int, ...]:
+def sizes(resources: Resources) -> tuple[int, int, int, int]:
     """The four dimensions in one order."""
     return (resources.vcpu, resources.memory_mib, resources.gpu, resources.disk_gib)
 

@@ -51,8 +51,11 @@ def fill(standing: Standing, line: Line, columns: Sequence[int]) -> list[Step]:
     the units beyond are paid for and do nothing.
     """
     steps = _fill(standing, line, columns, beyond=line.smallest == line.largest)
-    if line.short and line.smallest != line.largest:
-        steps += _fill(standing, line, sorted(columns, key=line.quanta.__getitem__), beyond=True)
+    short = line.short
+    if short and short < line.largest and line.smallest != line.largest:
+        # Columns of smaller lots have just refused one.
+        larger = sorted((k for k in columns if line.quanta[k] > short), key=line.quanta.__getitem__)
+        steps += _fill(standing, line, larger, beyond=True)
     return steps
 
 

@@ -167,11 +167,15 @@ class Standing:
             self._charge(line, alive)
             return
         line = pair[0] if self.region.committed[pool] else pair[1]
-        column = self._column(line, pool, held)
+        column = line.shape.column.get(pool)
+        if column is None:
+            column = self._column(line, pool, held)
         per_lot = line.per_lot[column]
-        lots, loose = divmod(held.instances - held.leaving, per_lot)
         quantum = line.quanta[column]
         domain = line.domains[column]
+        instances = held.instances
+        staying = instances - held.leaving
+        lots, loose = (staying, 0) if per_lot == 1 else divmod(staying, per_lot)
         if loose:
             line.loose[column] = line.loose.get(column, 0) + loose
         if lots:
@@ -182,20 +186,25 @@ class Standing:
                 line.movable[column] = line.movable.get(column, 0) + min(lots, held.movable // per_lot)
             if held.idle:
                 line.idle[column] = line.idle.get(column, 0) + min(lots, held.idle // per_lot)
+        vcpu, memory, gpu, disk = self.pool_size[pool]
         free = self.free[domain]
-        for i, size in enumerate(self.pool_size[pool]):
-            free[i] -= size * held.instances
+        free[0] -= vcpu * instances
+        free[1] -= memory * instances
+        free[2] -= gpu * instances
+        free[3] -= disk * instances
         units = lots * quantum + (loose * quantum) // per_lot + held.leaving * held.units
-        self._occupy(line, column, units)
-        self._charge(line, units)
+        line.domain_units[domain] = line.domain_units.get(domain, 0) + units
+        group_units = line.group_units
+        for group in line.groups[column]:
+            group_units[group] = group_units.get(group, 0) + units
+        amount = units * line.need.milli_ncu
+        self.team_used[line.team] += amount
+        self.team_left[line.team] -= amount
 
     def _column(self, line: Line, pool: int, held: Held) -> int:
-        """The column of `pool`, appended as one that only stands where the pool is not among the offers."""
-        known = line.shape.column.get(pool)
-        if known is None and len(line.pools) > line.addable and pool in line.pools[line.addable :]:
-            known = line.pools.index(pool, line.addable)
-        if known is not None:
-            return known
+        """The column of a pool that is not among the offers: one that only stands, appended once."""
+        if pool in line.pools[line.addable :]:
+            return line.pools.index(pool, line.addable)
         one = lot_of(line.need, held.units)
         # The lists are shared with other workloads of the class, so they are replaced, never changed.
         line.pools = [*line.pools, pool]
