@@ -21,7 +21,9 @@ from correlation_groups.spread import Shares
 from pools.exclusion import Interrupted, Signs, State, admitted, update
 from pools.interruption import Hazards
 from pools.ranking import DROPS, MICRO, Drop, move_cost_micro, rank
+from reconciler.desired import MOVE_MARGIN
 from reconciler.problem import Offers
+from repo_layout.documents import Movement
 from simulation.replay_window import Window, coming
 from simulation.replay_work import GUARANTEED_MICRO, LOST_HOUR_WEIGHT, Work
 from simulation.trace import Floats, Ints
@@ -30,9 +32,8 @@ from simulation.trace_measures import HOUR_MS
 FREE = Shares(pool_permille=1000, group_permille=1000, pools=1)
 """No spread at all."""
 
-HORIZON_H = 4
-"""Over which a move must pay, as in the reference estate."""
-
+HORIZON_H = Movement().horizon // 3600
+"""Over which a move must pay: the product's own."""
 
 DEAREST_MICRO = 100 * GUARANTEED_MICRO
 """The cost of a pool in which work would make no progress."""
@@ -53,8 +54,8 @@ class Told:
 class View(Protocol):
     """One planner's belief; `name` is the policy's.
 
-    `waits` says whether an hour of lost work weighs more than its money when a move is judged: it does for planners
-    whose offers weigh it too.
+    `waits` says whether a move is judged as the product judges it: an hour of lost work weighs more than its money,
+    and the gain must be a margin above the cost.
     """
 
     name: str
@@ -222,8 +223,10 @@ VIEWS: dict[str, Callable[[Window, Work], View]] = {
 
 
 def move_costs(win: Window, work: Work, *, waits: bool) -> Sequence[int]:
-    """What interrupting one unit costs each workload, in 1e-6: the same hours for all planners, in money or weighed."""
+    """What a move must gain per unit of each workload, in 1e-6: the same hours for all planners, in money alone or as
+    the product asks.
+    """
     some = np.full(len(win.pools), 0.001)
     found = move_cost_micro(rank(work.board, Hazards(win.topology, some, some, some, some), work.rates))
-    scale = 1.0 if waits else 1 + LOST_HOUR_WEIGHT
-    return [round(found[c.name] / scale) for c in work.contracts]
+    scale = MOVE_MARGIN if waits else 1 / (1 + LOST_HOUR_WEIGHT)
+    return [round(found[c.name] * scale) for c in work.contracts]

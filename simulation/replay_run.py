@@ -22,6 +22,7 @@ import numpy as np
 from pools.board import Assumptions, Kind
 from reconciler.placement import place
 from reconciler.problem import DomainSupply, Held, Need, Placement, PoolSupply, Problem, Resources, Team
+from repo_layout.documents import Movement
 from simulation.replay_policies import Told, View, move_costs
 from simulation.replay_window import DAY_MS, Rules, Window, groups_of
 from simulation.replay_work import Work
@@ -33,8 +34,8 @@ CYCLE_MS = 30_000
 RETRY_MS = 300_000
 """While units are missing, a node's return makes a cycle at the earliest this long after the last."""
 
-LEAST_LIFETIME_MS = HOUR_MS
-"""No unit is moved before it has stood this long: the reference estate's minimum lifetime, for all planners alike."""
+LEAST_LIFETIME_MS = Movement().minimum_lifetime * 1000
+"""No unit is moved before it has stood this long: the product's own minimum lifetime, for all planners alike."""
 
 MOST_MOVES = 150
 """Lots moved for gain in one plan: about all of them, so that no planner is held back by the hour between cycles."""
@@ -197,7 +198,7 @@ class Run:
         self._dirty = self._retry = False
         problem = self._problem(at)
         self.record.plans += 1
-        placed = place(problem, mode="incremental")
+        placed = place(problem)
         self._short = bool(placed.shortfalls)
         self.record.short_plans += self._short
         self._carry_out(placed, at)

@@ -21,6 +21,7 @@ from correlation_groups.spread import Shares, limit
 from pools.board import Assumptions, Board, board, kind_of
 from pools.model import Attributes, HostShape, InstanceShape, Pool
 from pools.ranking import MICRO, Rates
+from repo_layout.documents import SettingsFile
 from simulation.replay_window import Window
 from simulation.trace import Floats, TracePool
 
@@ -46,8 +47,8 @@ interruptions per unit-hour as come to that, at most `MOST_TOLERATED`. The prese
 machines: the compiler would refuse an anchored contract on one that loses 0.03 per node-hour."""
 MOST_TOLERATED: Final = 0.5
 
-LOST_HOUR_WEIGHT: Final = 30.0
-"""Whoever waits for an hour of work that is done again loses more than the hour's rate; see docs/replay.md."""
+LOST_HOUR_WEIGHT: Final = float(SettingsFile.model_fields["lost_hour_weight"].default)
+"""The product's own: what an estate that says nothing gets; see docs/replay.md."""
 
 MARGIN_S: Final = 5
 GUARANTEED_MICRO: Final = MICRO
