@@ -153,10 +153,8 @@ def _savings(days: Sequence[DaySummary], paint: Paint) -> list[str]:
     lines = columns(rows, "<" + ">>>" * len(days))
     if len(days) > 1:
         ahead = days[0].money.total.net - days[1].money.total.net
-        text = (
-            f"{rounded(abs(ahead)):,} {currency} {'more' if ahead >= 0 else 'less'} than {days[1].policy} on this day"
-        )
-        lines[-1] = f"{lines[-1]}"
+        more = "more" if ahead >= 0 else "less"
+        text = f"{rounded(abs(ahead)):,} {currency} {more} than {days[1].policy}, which keeps no spread bound"
         lines.append("  " + (paint.good(text) if ahead >= 0 else paint.bad(text)))
     return lines
 

@@ -139,7 +139,9 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         if before.phase is Phase.GONE:
             _bury(census, instances, before, sight, scribe)
             continue
-        row = rows.get(name)
+        row, view = rows.get(name), sight.nodes.get(name)
+        if row is not None and view is not None and _as_ever(before, row, view):
+            continue
         if row is not None:
             after = _seen(census, before, row, sight, scribe)
         elif before.project in sight.complete:
@@ -147,7 +149,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         else:
             after = before
         silent = after.workload in sight.silent_workloads
-        after, joined = as_node(after, sight.nodes.get(name), scribe, silent=silent)
+        after, joined = as_node(after, view, scribe, silent=silent)
         census.events += joined
         owed = _owed(before, after)
         if owed is not None:
@@ -166,6 +168,17 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         sequence=max(fleet.sequence, 1 + max((number_in(name, sight.region) for name in rows), default=0)),
     )
     return census
+
+
+def _as_ever(known: Instance, row: Server, view: NodeView) -> bool:
+    """Whether a node that works is shown just as it is known, as most are in most cycles: then nothing follows."""
+    phase = Phase.SERVING if view.busy_units else Phase.JOINED
+    return (
+        known.phase is phase
+        and row.status is Status.ACTIVE
+        and (known.server, known.pool, known.missing_since, known.left_at) == (row.id, row.pool, 0, 0)
+        and (known.joined_at, known.busy_units, known.covered) == (view.joined_at, view.busy_units, view.covered)
+    )
 
 
 def _owed(before: Instance, after: Instance) -> Debt | None:

@@ -197,8 +197,11 @@ def _count(part: Partition, facts: Facts) -> _Count:
             tally = count.slots[key] = [0, 0, 0, 0, 0]
         tally[0] += 1
         tally[1] = max(tally[1], instance.units)
-        uncovered = instance.ready and not instance.covered and instance.workload in part.strict
-        if not instance.supply or uncovered or instance.moving_to:
+        phase = instance.phase  # looked at once: this is the widest loop of a cycle
+        ready = phase is Phase.SERVING or phase is Phase.JOINED
+        supply = ready or phase is Phase.BOOTING or phase is Phase.REQUESTED
+        uncovered = ready and not instance.covered and instance.workload in part.strict
+        if not supply or uncovered or instance.moving_to:
             tally[4] += 1
             continue
         count.supply += 1

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from correlation_groups.spread import Shares, limit, lot
 from ledger.causes import Cause
+from ledger.events import Paid
 from reconciler.appraisal import Appraisal, Appraiser
 from reconciler.census import Census
 from reconciler.cycle import Decision, Seen
@@ -60,7 +61,8 @@ class Policy:
         paid = [0, 0, 0]
         for instance in decision.memory.fleet.instances.values():
             if instance.phase is not Phase.GONE and instance.phase is not Phase.FAILED:
-                paid[PAID_PLACE[instance.paid.value]] += 1
+                kind = instance.paid
+                paid[1 if kind is Paid.FLOOR else 2 if kind is Paid.FALLBACK else 0] += 1
         domain, group = _fullest(self.judged, decision)
         return Moment(
             at=now,
@@ -73,9 +75,6 @@ class Policy:
             worst_group_permille=group,
             excluded=len(decision.appraisal.admitted),
         )
-
-
-PAID_PLACE = {"reclaimable": 0, "headroom": 0, "floor": 1, "fallback": 2}
 
 
 def _fullest(part: Partition, decision: Decision) -> tuple[int, int]:

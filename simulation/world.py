@@ -33,8 +33,8 @@ from simulation.work import Work, storage_charges
 CYCLE_MS = 300_000
 """Ranking and placement every five minutes."""
 
-SAMPLE_MS = 600_000
-"""Pictures and scores need no finer grain than ten minutes."""
+SAMPLE_MS = 900_000
+"""Pictures and scores need no finer grain than a quarter of an hour."""
 
 POKE_MS = 5_000
 """A notice or loss is answered by a cycle this much later, so that a wave is answered once."""
