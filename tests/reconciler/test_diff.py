@@ -163,6 +163,16 @@ def test_busy_instances_stay_however_many_are_too_many() -> None:
     assert not found(fleet(instance(1), instance(2), instance(3))).steps
 
 
+def test_fallback_goes_back_though_it_is_busy_and_the_floor_beside_it_stays() -> None:
+    """Once it is no longer granted nobody's authority pays for it."""
+    floor, bought = instance(1, pool=KEPT, paid=Paid.FLOOR), instance(2, pool=KEPT, paid=Paid.FALLBACK)
+    result = found(fleet(floor, bought), want(1, KEPT, Paid.FLOOR))
+    assert [(s.kind, s.instance, s.cause) for s in result.steps] == [
+        (StepKind.RELEASE, name(2), Cause.RECLAIMABLE_HELD)
+    ]
+    assert not found(fleet(floor, bought), want(1, KEPT, Paid.FLOOR), want(1, KEPT, Paid.FALLBACK)).steps
+
+
 def test_what_does_not_run_yet_goes_before_what_is_empty() -> None:
     result = found(fleet(empty(1), booting(2)), want(1))
     assert [s.instance for s in result.steps] == [name(2)]
