@@ -25,8 +25,9 @@ POLICIES: tuple[str, ...] = ("ebbtide", "price-first", "random", "hindsight")
 STATED = Rules()
 """The rules that the figures are stated under."""
 
-OFFSETS = 4
-"""Windows that seeds are spread over."""
+OFFSETS = 5
+"""Windows that seeds are spread over: of thirty days each, they cover the recorded five months in which every hall
+exists."""
 
 
 @dataclass(frozen=True, slots=True)

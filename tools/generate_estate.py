@@ -288,7 +288,7 @@ def settings(teams: list[Team]) -> str:
         "gpuFactors:",
         "  - {family: l40s, ncu: 12}",
         "  - {family: h100, ncu: 60}",
-        "lostHourWeight: 10",
+        "lostHourWeight: 30",
         'storageRatePerGibMonth: "0.018"',
         'footprintPerDay: "46.00 EUR"',
         "teams:",

@@ -129,7 +129,7 @@ WHOLE: Mapping[Kind, tuple[dict[str, object], ...]] = {
             "bounds": {"pools": 8, "poolShare": 15, "groupShare": 30, "boundingKinds": ["hall", "power"]},
             "movement": {"minimumLifetime": "1h", "horizon": "4h", "perCycleShare": 5},
             "gpuFactors": [{"family": "l40s", "ncu": 12}],
-            "lostHourWeight": 10,
+            "lostHourWeight": 30,
             "storageRatePerGibMonth": "0.018",
             "footprintPerDay": "46.00 EUR",
             "teams": [
