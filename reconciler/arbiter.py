@@ -55,11 +55,15 @@ class Wallet:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What one workload has now: running units in all, and those that stand on fallback."""
+    """What one workload has now: running units in all, and those that stand on fallback.
+
+    `lot` units come with one committed instance: money is reserved for whole ones, because whole ones are billed.
+    """
 
     running: int
     on_fallback: int
     unit_hour_micro: int | None
+    lot: int = 1
 
 
 @dataclass
@@ -165,7 +169,8 @@ def _buy(
     elif risk.healthy_since:
         risk = replace(risk, healthy_since=0)
     waited = risk.short_since and now - risk.short_since >= ENTRY_WAIT_MS
-    missing = max(risk.granted, minimum - without) if waited and not frozen else risk.granted
+    short = _whole(minimum - without, standing.lot)
+    missing = max(risk.granted, short) if waited and not frozen else risk.granted
     renewing = bool(risk.granted) and now < risk.paid_until
     if not missing or (missing == risk.granted and renewing):
         return risk
@@ -178,7 +183,9 @@ def _buy(
         (_own_limit(contract), ruling.wallet.by_workload, contract.name),
     )
     left = min(ceiling - spent.get(who or "", 0) for ceiling, spent, who in ceilings)
-    return _reserve(ruling, contract, risk, missing, _Purse(left, standing.unit_hour_micro, renewing), scribe)
+    return _reserve(
+        ruling, contract, risk, missing, _Purse(left, standing.unit_hour_micro, renewing, standing.lot), scribe
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +195,12 @@ class _Purse:
     left_micro: int
     unit_hour_micro: int | None
     renewing: bool
+    lot: int
+
+
+def _whole(units: int, lot: int) -> int:
+    """The units of as many whole instances as hold `units`."""
+    return -(-max(0, units) // lot) * lot
 
 
 def _own_limit(contract: Contract) -> int:
@@ -204,7 +217,7 @@ def _reserve(ruling: Ruling, contract: Contract, risk: Risk, units: int, purse: 
     fresh = units - risk.granted if purse.renewing else units
     if not purse.unit_hour_micro:
         fresh = min(fresh, 0 if purse.renewing else risk.granted)
-    bought = min(fresh, max(0, purse.left_micro) // rate) if rate else 0
+    bought = min(fresh, max(0, purse.left_micro) // (rate * purse.lot) * purse.lot) if rate else 0
     if bought < units - (risk.granted if purse.renewing else 0):
         risk = _page(ruling, contract, risk, units, purse, scribe)
     if bought == 0:

@@ -23,7 +23,7 @@ from reconciler.fleet import Fleet
 from reconciler.placement import place
 from reconciler.ports import Demand, SchedulerView
 from reconciler.problem import Placement
-from reconciler.standing import ground_of, spreads_of
+from reconciler.standing import committed_lot, ground_of, spreads_of
 from reconciler.steps import ADDS, Refusal, Step
 from repo_layout.documents import DirectoryEntry
 
@@ -330,7 +330,12 @@ def _rule(
         part.contracts,
         claims=claimed,
         standings={
-            c.name: arbiter.Standing(running[c.name], on_fallback[c.name], appraisal.guaranteed_micro.get(c.name))
+            c.name: arbiter.Standing(
+                running[c.name],
+                on_fallback[c.name],
+                appraisal.guaranteed_micro.get(c.name),
+                lot=committed_lot(part, c.name),
+            )
             for c in part.contracts
         },
         risks=memory.risks,

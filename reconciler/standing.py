@@ -79,3 +79,9 @@ def spreads_of(
         for contract in part.contracts
         if contract.name in growing
     }
+
+
+def committed_lot(part: Partition, workload: str) -> int:
+    """Units that come with one committed instance of the workload, of the largest where several kinds are eligible."""
+    units = (part.eligible_units.get((workload, pool.name), 0) for pool in part.pools if pool.committed)
+    return max(units, default=0) or 1

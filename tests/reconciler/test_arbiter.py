@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ class Purse:
         self.wallet = Wallet()
         self.now = START
         self.day = "2026-01-01"
+        self.lot = 1
         self.events: list[tuple[EventType, Cause]] = []
 
     def cycle(
@@ -41,7 +43,7 @@ class Purse:
         ruling = rule(
             self.contracts,
             claims={name: Claim(name, 4, 16) for name in names},
-            standings={name: Standing(running, fallback, rate) for name in names},
+            standings={name: Standing(running, fallback, rate, self.lot) for name in names},
             risks=self.risks,
             wallet=self.wallet,
             limits_micro=self.limits,
@@ -78,6 +80,17 @@ def test_a_lasting_shortfall_is_granted_and_its_hour_is_reserved_first() -> None
     purse = Purse().bought()
     assert purse.wallet.reserved_micro == {LEAD: 3 * EURO}
     assert (EventType.FALLBACK_RESERVED, Cause.SHORTFALL) in purse.events
+
+
+@pytest.mark.parametrize(("left", "granted"), [(40, 4), (7, 4), (3, None)])
+def test_money_is_reserved_for_whole_instances_or_not_at_all(left: int, granted: int | None) -> None:
+    # three units are missing and four come with one instance: an authority of three euros buys none
+    purse = Purse(authority_micro=left * EURO)
+    purse.lot = 4
+    purse.cycle(5)
+    ruling = purse.cycle(5, wait=ENTRY_WAIT_MS)
+    assert ruling.granted.get(FORECAST) == granted
+    assert purse.wallet.reserved_micro.get(LEAD, 0) == (granted or 0) * EURO
 
 
 def test_a_workload_that_claims_less_than_its_minimum_is_short_of_its_claim_only() -> None:
