@@ -18,7 +18,7 @@ from reconciler import billing
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Debt, Fleet, Instance, Phase, number_in
 from reconciler.hearing import hear
-from reconciler.membership import as_node
+from reconciler.membership import as_ever, as_node
 from reconciler.ports import NodeView
 from reconciler.sighting import Stray, sort_rows
 
@@ -140,7 +140,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
             _bury(census, instances, before, sight, scribe)
             continue
         row, view = rows.get(name), sight.nodes.get(name)
-        if row is not None and view is not None and _as_ever(before, row, view):
+        if row is not None and view is not None and as_ever(before, row, view):
             continue
         if row is not None:
             after = _seen(census, before, row, sight, scribe)
@@ -168,17 +168,6 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         sequence=max(fleet.sequence, 1 + max((number_in(name, sight.region) for name in rows), default=0)),
     )
     return census
-
-
-def _as_ever(known: Instance, row: Server, view: NodeView) -> bool:
-    """Whether a node that works is shown just as it is known, as most are in most cycles: then nothing follows."""
-    phase = Phase.SERVING if view.busy_units else Phase.JOINED
-    return (
-        known.phase is phase
-        and row.status is Status.ACTIVE
-        and (known.server, known.pool, known.missing_since, known.left_at) == (row.id, row.pool, 0, 0)
-        and (known.joined_at, known.busy_units, known.covered) == (view.joined_at, view.busy_units, view.covered)
-    )
 
 
 def _owed(before: Instance, after: Instance) -> Debt | None:

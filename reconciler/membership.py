@@ -8,9 +8,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ledger.events import Event, EventType
+from pools.provider import Server, Status
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Instance, Phase
 from reconciler.ports import NodeView
+
+
+def as_ever(known: Instance, row: Server, view: NodeView) -> bool:
+    """Whether a node that works is shown just as it is known, as most are in most cycles: then nothing follows."""
+    phase = Phase.SERVING if view.busy_units else Phase.JOINED
+    return (
+        known.phase is phase
+        and row.status is Status.ACTIVE
+        and (known.server, known.pool, known.missing_since, known.left_at) == (row.id, row.pool, 0, 0)
+        and (known.joined_at, known.busy_units, known.covered) == (view.joined_at, view.busy_units, view.covered)
+    )
 
 
 def as_node(
