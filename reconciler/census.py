@@ -160,12 +160,13 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         taker = instances.get(instance.moving_to) if instance.moving_to else None
         if instance.moving_to and (taker is None or not taker.supply):
             instances[name] = replace(instance, moving_to="")  # whoever was to take over is not there: it stays
+    unheard = [number_in(name, sight.region) for name in rows.keys() - fleet.instances.keys()]
     census.fleet = replace(
         fleet,
         instances=instances,
         debts=tuple(debts.values()),
         quarantined=_quarantined(census, fleet, sight),
-        sequence=max(fleet.sequence, 1 + max((number_in(name, sight.region) for name in rows), default=0)),
+        sequence=max(fleet.sequence, 1 + max(unheard, default=0)),
     )
     return census
 

@@ -52,30 +52,43 @@ class Tally:
 
 def tally(part: Partition, fleet: Fleet, were_nodes: frozenset[str]) -> Tally:
     """One pass over the fleet; instances of unknown pools are passed over."""
-    alive: dict[str, int] = {}
-    starting: dict[str, int] = {}
-    joined: dict[str, int] = {}
-    accepted: dict[str, int] = {}
-    counts: dict[str, int] = {}
+    seen: dict[str, _Row] = {name: _Row() for name in part.pool_by_name}
     nodes = []
     for instance in fleet.instances.values():
-        pool, phase = instance.pool, instance.phase
-        if pool not in part.pool_by_name or phase is Phase.GONE:
+        phase = instance.phase
+        row = seen.get(instance.pool)
+        if row is None or phase is Phase.GONE:
             continue
-        counts[pool] = counts.get(pool, 0) + 1
-        if instance.server and phase is not Phase.FAILED and accepted.get(pool, 0) < instance.requested_at:
-            accepted[pool] = instance.requested_at
+        row.count += 1
+        if instance.server and row.accepted < instance.requested_at and phase is not Phase.FAILED:
+            row.accepted = instance.requested_at
         if instance.joined_at:
             nodes.append(instance.name)
-            if instance.name not in were_nodes:
-                joined[pool] = joined.get(pool, 0) + 1
+            row.joined += instance.name not in were_nodes
         if phase is Phase.SERVING or phase is Phase.JOINED:
-            alive[pool] = alive.get(pool, 0) + 1
-        elif phase is Phase.BOOTING or phase is Phase.REQUESTED:
-            starting[pool] = starting.get(pool, 0) + 1
-            if phase is Phase.BOOTING:
-                alive[pool] = alive.get(pool, 0) + 1
-    return Tally(alive, starting, joined, accepted, _held(part, counts), frozenset(nodes))
+            row.alive += 1
+        elif phase is Phase.BOOTING:
+            row.alive += 1
+            row.starting += 1
+        elif phase is Phase.REQUESTED:
+            row.starting += 1
+    return Tally(
+        alive={name: row.alive for name, row in seen.items() if row.alive},
+        starting={name: row.starting for name, row in seen.items() if row.starting},
+        joined={name: row.joined for name, row in seen.items() if row.joined},
+        accepted={name: row.accepted for name, row in seen.items() if row.accepted},
+        held=_held(part, {name: row.count for name, row in seen.items() if row.count}),
+        nodes=frozenset(nodes),
+    )
+
+
+class _Row:
+    """What one pool's instances come to while they are counted."""
+
+    __slots__ = ("accepted", "alive", "count", "joined", "starting")
+
+    def __init__(self) -> None:
+        self.accepted = self.alive = self.count = self.joined = self.starting = 0
 
 
 def _held(part: Partition, counts: Mapping[str, int]) -> dict[str, Room]:

@@ -79,7 +79,7 @@ class Workload:
     @property
     def running(self) -> int:
         """Units that sit on a node, loading ones included."""
-        return sum(len(s.runs) for s in self.slots.values())
+        return sum([len(s.runs) for s in self.slots.values()])
 
     def unsaved_ms(self, since: int, now: int) -> int:
         """Progress of a unit that has run since `since` and would be lost without a save now."""
