@@ -5,7 +5,6 @@ What is promised is checked by code that shares nothing with the planner, the gu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
@@ -16,13 +15,11 @@ from ledger.events import Event, EventType, to_line
 from ledger.money import NANOS
 from ledger.net_saving import invoice, net_saving
 from ledger.reports import Period, summed
-from pools.provider import Mark, NoticeKind
-from reconciler.desired import partition
-from simulation.cloud_model import CloudParameters, EndCause, TenantParameters, Wave
+from pools.provider import Mark
+from simulation.cloud_model import CloudParameters, EndCause, TenantParameters
 from simulation.cloud_state import admit
-from simulation.policies import ours
-from simulation.world import Run, Setting, World
-from tests.reconciler.builders import ESTATE, FORECAST, HOUR, MINUTE, POOL, PROJECT, REGION, START, estate
+from simulation.world import Run
+from tests.reconciler.builders import ESTATE, FORECAST, POOL, PROJECT, REGION, START, estate
 from tests.simulation.checkers import (
     bounds_broken,
     causes_missing,
@@ -31,40 +28,9 @@ from tests.simulation.checkers import (
     owners_mixed,
     payments_misplaced,
 )
+from tests.simulation.small_region import END, LARGER, small_world
 
-HOURS = 4
-END = START + HOURS * HOUR
-LARGER = (
-    ("contracts/tides/forecast.yaml", "maximum: 40", "maximum: 120"),
-    ("contracts/tides/hindcast.yaml", "maximum: 24", "maximum: 96"),
-    ("adoptions/north/old-forecast.yaml", "pool: h1-general-a-4x16", "pool: h1-general-b-4x16"),
-)
 FOREIGN = ("bare", "of-another-estate", "of-another-region")
-
-
-def waves() -> tuple[Wave, ...]:
-    """A hall that is taken in two waves, a domain without notice, and maintenance that is no reclaim."""
-    first, second = START + 80 * MINUTE, START + 150 * MINUTE
-    hall = [
-        Wave(at, domain, at + 40 * MINUTE, share=share, reclaim=f"rc-{at}")
-        for at, share in ((first, 0.5), (second, 1.0))
-        for domain in ("h2-general-a", "h2-general-b")
-    ]
-    dark = Wave(
-        START + 110 * MINUTE, "h3-general-a", START + 170 * MINUTE, count=1, noticed=False, kind=NoticeKind.HOST_FAILURE
-    )
-    works = Wave(START + 190 * MINUTE, "h4-general-b", START + 220 * MINUTE, count=1, kind=NoticeKind.MAINTENANCE)
-    return (*hall, dark, works)
-
-
-class Ledger:
-    """Keeps everything in the order in which it was recorded."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    def record(self, events: Sequence[Event]) -> None:
-        self.events += events
 
 
 @dataclass(frozen=True)
@@ -74,28 +40,17 @@ class History:
 
 
 def live(seed: int) -> History:
-    made = estate(*LARGER)
-    setting = Setting(
-        estate=made,
-        region=REGION,
-        start=START,
-        counts_from=START,
-        days=HOURS / 24,
-        seed=seed,
-        cloud=CloudParameters(
-            estate=ESTATE,
-            tenants=TenantParameters(load=0.25, batch_mean=1.0),
-            without_notice=0.1,
-            withdrawn=0.15,
-            advised=0.3,
-            silent_losses_per_day=12,
-            boot_failures=0.03,
-            rate_changes_per_day=8,
-        ),
-        waves=waves(),
+    cloud = CloudParameters(
+        estate=ESTATE,
+        tenants=TenantParameters(load=0.25, batch_mean=1.0),
+        without_notice=0.1,
+        withdrawn=0.15,
+        advised=0.3,
+        silent_losses_per_day=12,
+        boot_failures=0.03,
+        rate_changes_per_day=8,
     )
-    ledger = Ledger()
-    world = World(setting, ours(partition(made, REGION)), ledger)
+    world, ledger = small_world(cloud, seed=seed)
     state = world.cloud.state
     marks = (
         None,

@@ -14,14 +14,12 @@ import pytest
 from ledger.events import EventType, to_line
 from pools.provider import LifecycleKind
 from pools.script import Outage
-from reconciler.desired import partition
 from reconciler.fleet import Phase
 from simulation.cloud_model import CloudParameters, TenantParameters
-from simulation.policies import ours
-from simulation.world import Setting, World
+from simulation.world import World
 from tests.reconciler.builders import ESTATE, FORECAST, HINDCAST, HOUR, MINUTE, POOL, REGION, START, estate
 from tests.simulation.checkers import bounds_broken, causes_missing, debts_paid_twice, losses_open, payments_misplaced
-from tests.simulation.test_region_day import HOURS, LARGER, Ledger, waves
+from tests.simulation.small_region import HOURS, LARGER, Ledger, small_world
 
 CALM = 40 * MINUTE
 """At the end everything answers, so that what was held up is caught up with."""
@@ -44,29 +42,18 @@ class Trial:
 
 @cache
 def trial(seed: int) -> Trial:
-    made = estate(*LARGER)
-    setting = Setting(
-        estate=made,
-        region=REGION,
-        start=START,
-        counts_from=START,
-        days=HOURS / 24,
-        seed=seed,
-        cloud=CloudParameters(
-            estate=ESTATE,
-            tenants=TenantParameters(load=0.25, batch_mean=1.0),
-            without_notice=0.2,
-            unexplained=0.6,
-            withdrawn=0.2,
-            silent_losses_per_day=24,
-            boot_failures=0.05,
-            moves_per_day=60,
-            page_limit=50,
-        ),
-        waves=waves(),
+    cloud = CloudParameters(
+        estate=ESTATE,
+        tenants=TenantParameters(load=0.25, batch_mean=1.0),
+        without_notice=0.2,
+        unexplained=0.6,
+        withdrawn=0.2,
+        silent_losses_per_day=24,
+        boot_failures=0.05,
+        moves_per_day=60,
+        page_limit=50,
     )
-    ledger = Ledger()
-    world = World(setting, ours(partition(made, REGION)), ledger)
+    world, ledger = small_world(cloud, seed=seed)
     script, draw = world.cloud.state.script, random.Random(seed)
     for _ in range(14):
         begins = START + draw.randrange(HOURS * HOUR - CALM - 12 * MINUTE)

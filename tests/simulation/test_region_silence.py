@@ -13,40 +13,25 @@ from ledger.money import NANOS
 from ledger.net_saving import invoice, net_saving
 from ledger.reports import Period, summed
 from pools.script import Outage
-from reconciler.desired import partition
 from simulation.cloud_model import CloudParameters, TenantParameters
-from simulation.policies import ours
-from simulation.world import Setting, World
-from tests.reconciler.builders import ESTATE, HOUR, MINUTE, REGION, START, estate
+from simulation.world import World
+from tests.reconciler.builders import ESTATE, HOUR, MINUTE, START
 from tests.simulation.checkers import causes_missing, losses_open
-from tests.simulation.test_region_day import HOURS, LARGER, Ledger, waves
-
-END = START + HOURS * HOUR
+from tests.simulation.small_region import END, HOURS, Ledger, small_world
 
 
 @cache
 def silent() -> tuple[World, Ledger]:
-    made = estate(*LARGER)
-    setting = Setting(
-        estate=made,
-        region=REGION,
-        start=START,
-        counts_from=START,
-        days=HOURS / 24,
-        seed=5,
-        cloud=CloudParameters(
-            estate=ESTATE,
-            tenants=TenantParameters(load=0.25, batch_mean=1.0),
-            without_notice=0.2,
-            withdrawn=0.2,
-            silent_losses_per_day=24,
-            boot_failures=0.05,
-            moves_per_day=60,
-        ),
-        waves=waves(),
+    cloud = CloudParameters(
+        estate=ESTATE,
+        tenants=TenantParameters(load=0.25, batch_mean=1.0),
+        without_notice=0.2,
+        withdrawn=0.2,
+        silent_losses_per_day=24,
+        boot_failures=0.05,
+        moves_per_day=60,
     )
-    ledger = Ledger()
-    world = World(setting, ours(partition(made, REGION)), ledger)
+    world, ledger = small_world(cloud, seed=5)
     script = world.cloud.state.script
     for hour in range(HOURS):
         begins = START + hour * HOUR + 5 * MINUTE
