@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -51,6 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             else "check that it exists, and its owner and mode"
         )
         return _complained(f"{where}{error.strerror or error}", hint)
+    except Exception:  # noqa: BLE001 - whatever it is, exit code 1 would tell a pipeline that there are findings
+        traceback.print_exc()
+        return _complained("this is a fault of ebbtide itself, not of your files", "report it with the lines above")
     return _flushed(code)
 
 

@@ -113,3 +113,14 @@ def test_no_option_can_be_shortened() -> None:
     with pytest.raises(SystemExit):
         parser().parse_args(["demo", "--hou", "3"])
     assert isinstance(parser().parse_args(["demo", "--hours", "3"]), argparse.Namespace)
+
+
+def test_a_fault_of_our_own_ends_with_2_and_never_with_the_code_of_findings() -> None:
+    broken = (
+        "import sys, ebbtide.traces as t; t.sources = None\n"
+        "from ebbtide.__main__ import main; sys.exit(main(['traces']))"
+    )
+    ended = subprocess.run([sys.executable, "-c", broken], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "TypeError" in ended.stderr
+    assert "a fault of ebbtide itself" in ended.stderr
