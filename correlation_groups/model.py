@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -10,15 +9,6 @@ from pydantic import Field
 
 from contracts.fields import Date, Declared, Flag, Name, Positive
 from contracts.findings import Fault
-
-
-class GroupKind(enum.Enum):
-    """Why the members fall together; `observed` groups were learnt, the others follow from the building."""
-
-    AGGREGATE = "aggregate"
-    HALL = "hall"
-    POWER = "power"
-    OBSERVED = "observed"
 
 
 class Evidence(Declared):
