@@ -112,36 +112,9 @@ def read_statement(raw: bytes) -> Statement:
 def read_bundle(raw: bytes) -> Signed:
     """One Sigstore bundle with a managed key. Raises `Untrusted` (malformed, too large)."""
     try:
-        return signed_of(read_json(raw, limit=MAX_BUNDLE_BYTES))
+        return _signed(read_json(raw, limit=MAX_BUNDLE_BYTES))
     except ValueError as error:
         raise malformed("this bundle", error, raw, MAX_BUNDLE_BYTES) from None
-
-
-def signed_of(value: JsonValue) -> Signed:
-    """The same from JSON that was read already, as a node bundle holds it. Raises `ValueError`."""
-    bundle = Reader(value, "the bundle")
-    bundle.exactly("mediaType", MEDIA_TYPE)
-    material, envelope = bundle.object("verificationMaterial"), bundle.object("dsseEnvelope")
-    bundle.done()
-    if material.has("certificate"):
-        raise ValueError("the bundle holds a certificate and no managed key: ebbtide verify --keyless reads it")
-    if material.has("tlogEntries"):
-        material.items("tlogEntries", most=0, least=0)
-    key = material.object("publicKey")
-    material.done()
-    key_id = hexadecimal(key.text("hint", longest=KEY_ID_DIGITS), "the key id")
-    key.done()
-    envelope.exactly("payloadType", PAYLOAD_TYPE)
-    statement = envelope.data("payload", limit=MAX_STATEMENT_BYTES)
-    (one,) = envelope.objects("signatures", most=1)
-    envelope.done()
-    if one.has("keyid"):
-        one.exactly("keyid", "")
-    signature = one.data("sig", limit=SIGNATURE_BYTES)
-    one.done()
-    if len(signature) != SIGNATURE_BYTES:
-        raise ValueError(f"the signature has {len(signature)} bytes, an Ed25519 one {SIGNATURE_BYTES}")
-    return Signed(key_id, statement, signature)
 
 
 def hexadecimal(text: str, what: str) -> str:
@@ -173,6 +146,32 @@ def digest_of(data: bytes) -> str:
     from nacl import bindings  # noqa: PLC0415 - the same
 
     return bindings.crypto_hash_sha256(data).hex()
+
+
+def _signed(value: JsonValue) -> Signed:
+    bundle = Reader(value, "the bundle")
+    bundle.exactly("mediaType", MEDIA_TYPE)
+    material, envelope = bundle.object("verificationMaterial"), bundle.object("dsseEnvelope")
+    bundle.done()
+    if material.has("certificate"):
+        raise ValueError("the bundle holds a certificate and no managed key: ebbtide verify --keyless reads it")
+    if material.has("tlogEntries"):
+        material.items("tlogEntries", most=0, least=0)
+    key = material.object("publicKey")
+    material.done()
+    key_id = hexadecimal(key.text("hint", longest=KEY_ID_DIGITS), "the key id")
+    key.done()
+    envelope.exactly("payloadType", PAYLOAD_TYPE)
+    statement = envelope.data("payload", limit=MAX_STATEMENT_BYTES)
+    (one,) = envelope.objects("signatures", most=1)
+    envelope.done()
+    if one.has("keyid"):
+        one.exactly("keyid", "")
+    signature = one.data("sig", limit=SIGNATURE_BYTES)
+    one.done()
+    if len(signature) != SIGNATURE_BYTES:
+        raise ValueError(f"the signature has {len(signature)} bytes, an Ed25519 one {SIGNATURE_BYTES}")
+    return Signed(key_id, statement, signature)
 
 
 def _statement(raw: bytes) -> Statement:

@@ -8,10 +8,11 @@ bundles lie, what a payload means, or what the time is. Light: nodes import it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from contracts.bundle import MAX_NODE_BUNDLE, read_node_bundle
 from contracts.canonical import JsonValue, canonical
 from contracts.dsse import (
     PAYLOAD_TYPE,
@@ -22,22 +23,20 @@ from contracts.dsse import (
     digest_of,
     hexadecimal,
     is_signed_by,
-    malformed,
     read_bundle,
     read_statement,
-    signed_of,
 )
+from contracts.errors import Refused
 from contracts.key_set import KeySet, PublicKey, Role
 from contracts.strict_json import Reader, read_json
 from contracts.untrusted import Reason, Untrusted
 
 MAX_PAYLOAD_BYTES = 64 * 1024 * 1024
 """A region of 5,000 contracts has 10 MiB."""
-MAX_NODE_BYTES = 8 * 1024
-"""A whole node bundle, because it lies in user data (DESIGN 3.2)."""
 MAX_BUNDLES = 16
 """Signers of one payload; a threshold is never near it."""
-NODE_FORMAT = 1
+MAX_SUBJECTS = 100_000
+"""Of one machine that accepts: its region, and every workload it ever served."""
 
 
 class Late(Enum):
@@ -50,9 +49,11 @@ class Late(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Expects:
-    """Whom a payload has to be for. `region` None is any, for a person who looks; `workload` None is any node's."""
+    """Whom a payload has to be for. None is any: of `estate` and `region` for a person who looks, of `workload` for a
+    node that boots. A key set names its estate, so that with one `estate` is never None.
+    """
 
-    estate: str
+    estate: str | None
     region: str | None
     kind: Kind
     workload: str | None = None
@@ -119,14 +120,6 @@ class Accepted:
         return Accepted({**self.highest, str(verified.statement.subject): entry}, newest)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeBundle:
-    """A node bundle as it lies in user data or a file, nothing of it believed yet."""
-
-    payload: bytes
-    signed: tuple[Signed, ...]
-
-
 NOTHING = Accepted()
 
 
@@ -147,8 +140,27 @@ def verify(
     """
     if len(bundles) > MAX_BUNDLES:
         raise Untrusted(Reason.TOO_LARGE, f"{len(bundles)} bundles, and at most {MAX_BUNDLES} are read: leave some out")
-    signed = [read_bundle(one) for one in bundles]
-    return _verified(payload, signed, keys=keys, expects=expects, accepted=accepted, now=now, late=late)
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        told = f"the payload has {len(payload):,} bytes, and at most {MAX_PAYLOAD_BYTES:,} are read: split the region"
+        raise Untrusted(Reason.TOO_LARGE, told)
+    accepted.require_key_set(keys)
+    if keys.estate != expects.estate:
+        told = f"the key set is of the estate {keys.estate}, not of {expects.estate}: give the one of this estate"
+        raise Untrusted(Reason.WRONG_ESTATE, told)
+    counted: dict[str, Statement] = {}
+    uncounted: list[Uncounted] = []
+    for one in map(read_bundle, bundles):
+        said = _count(one, keys, now, late)
+        if isinstance(said, Reason):
+            uncounted.append(Uncounted(one.key_id, said))
+        elif counted.setdefault(one.key_id, said) != said:
+            told = f"key {one.key_id[:12]} signs two different statements here: remove the older bundle"
+            raise Untrusted(Reason.SAME_VERSION_DIFFERS, told)
+    statement = _agreed(counted, uncounted, keys.thresholds[Role.BUNDLES])
+    expired = judge(statement, payload, expects=expects, accepted=accepted, now=now, late=late)
+    signers = tuple(sorted(name for name, said in counted.items() if said == statement))
+    expired = expired or not all(keys.keys[name].is_valid(now) for name in signers)
+    return Verified(statement, signers, expired, tuple(uncounted))
 
 
 def verify_node(
@@ -158,24 +170,13 @@ def verify_node(
 
     At boot the bundle itself says which workload this node serves: `expects.workload` is None. Later it is that one.
     """
-    bundle = read_node_bundle(raw)
-    found = _verified(
-        bundle.payload, bundle.signed, keys=keys, expects=expects, accepted=accepted, now=now, late=late
-    )  # fmt: skip
-    return bundle.payload, found
-
-
-def read_node_bundle(raw: bytes) -> NodeBundle:
-    """The parts of a node bundle. Raises `Untrusted` (malformed, too large)."""
     try:
-        document = Reader(read_json(raw, limit=MAX_NODE_BYTES), "the node bundle")
-        document.exactly("format", NODE_FORMAT)
-        payload = document.data("payload", limit=MAX_NODE_BYTES)
-        signed = tuple(signed_of(one) for one in document.items("bundles", most=MAX_BUNDLES))
-        document.done()
-    except ValueError as error:
-        raise malformed("this node bundle", error, raw, MAX_NODE_BYTES) from None
-    return NodeBundle(payload, signed)
+        bundle = read_node_bundle(raw)
+    except Refused as error:
+        reason = Reason.TOO_LARGE if len(raw) > MAX_NODE_BUNDLE else Reason.MALFORMED
+        raise Untrusted(reason, f"{error}; take the file again from where it was published") from None
+    found = verify(bundle.payload, bundle.bundles, keys=keys, expects=expects, accepted=accepted, now=now, late=late)
+    return bundle.payload, found
 
 
 def judge(statement: Statement, payload: bytes, *, expects: Expects, accepted: Accepted, now: int, late: Late) -> bool:
@@ -217,49 +218,16 @@ def read_accepted(raw: bytes) -> Accepted:
     """The same back. Raises `ValueError` for anything else: what was accepted is never guessed."""
     document = Reader(read_json(raw, limit=MAX_PAYLOAD_BYTES), "what was accepted")
     document.exactly("format", 1)
-    key_set, subjects = document.number("keySet"), document.object("subjects")
+    key_set, rows = document.number("keySet"), document.mapping("subjects", most=MAX_SUBJECTS)
     document.done()
-    return Accepted({name: _entry(subjects.object(name)) for name in subjects.names()}, key_set)
+    return Accepted({name: _entry(Reader(row, name)) for name, row in rows.items()}, key_set)
 
 
-def _verified(
-    payload: bytes,
-    bundles: Iterable[Signed],
-    *,
-    keys: KeySet,
-    expects: Expects,
-    accepted: Accepted,
-    now: int,
-    late: Late,
-) -> Verified:
-    if len(payload) > MAX_PAYLOAD_BYTES:
-        told = f"the payload has {len(payload):,} bytes, and at most {MAX_PAYLOAD_BYTES:,} are read: split the region"
-        raise Untrusted(Reason.TOO_LARGE, told)
-    accepted.require_key_set(keys)
-    if keys.estate != expects.estate:
-        told = f"the key set is of the estate {keys.estate}, not of {expects.estate}: give the one of this estate"
-        raise Untrusted(Reason.WRONG_ESTATE, told)
-    counted: dict[str, Statement] = {}
-    uncounted: list[Uncounted] = []
-    for one in bundles:
-        reason, statement = _count(one, keys, now, late)
-        if statement is None:
-            uncounted.append(Uncounted(one.key_id, reason))
-        elif counted.setdefault(one.key_id, statement) != statement:
-            told = f"key {one.key_id[:12]} signs two statements about one payload: remove the older bundle"
-            raise Untrusted(Reason.SAME_VERSION_DIFFERS, told)
-    statement = _agreed(counted, uncounted, keys.thresholds[Role.BUNDLES])
-    expired = judge(statement, payload, expects=expects, accepted=accepted, now=now, late=late)
-    signers = tuple(sorted(name for name, said in counted.items() if said == statement))
-    expired = expired or not all(keys.keys[name].is_valid(now) for name in signers)
-    return Verified(statement, signers, expired, tuple(uncounted))
-
-
-def _count(one: Signed, keys: KeySet, now: int, late: Late) -> tuple[Reason, Statement | None]:
+def _count(one: Signed, keys: KeySet, now: int, late: Late) -> Statement | Reason:
     """The statement of a signature that counts, or why it does not. Raises `Untrusted` for an altered one."""
     key = keys.keys.get(one.key_id)
     if key is None:
-        return Reason.UNKNOWN_KEY, None
+        return Reason.UNKNOWN_KEY
     if not is_signed_by(key.public, one.signature, payload_type=PAYLOAD_TYPE, payload=one.statement):
         raise Untrusted(
             Reason.SIGNATURE,
@@ -268,8 +236,8 @@ def _count(one: Signed, keys: KeySet, now: int, late: Late) -> tuple[Reason, Sta
         )
     statement = read_statement(one.statement)
     if Role.BUNDLES not in key.roles or not _is_in_time(key, statement, now, late):
-        return Reason.KEY_NOT_VALID, None
-    return Reason.BELOW_THRESHOLD, statement
+        return Reason.KEY_NOT_VALID
+    return statement
 
 
 def _is_in_time(key: PublicKey, statement: Statement, now: int, late: Late) -> bool:
@@ -296,12 +264,12 @@ def _agreed(counted: Mapping[str, Statement], uncounted: Sequence[Uncounted], ne
     raise Untrusted(
         Reason.BELOW_THRESHOLD,
         f"{len(counted)} of the keys that count signed this{apart}; {needed} have to sign the same statement and"
-        f" {most} did: let another signer add its bundle (ebbtide sign --with)",
+        f" {most} did: let another signer add its bundle (ebbtide sign --join)",
     )
 
 
 def _require_subject(subject: Subject, expects: Expects) -> None:
-    if subject.estate != expects.estate:
+    if expects.estate is not None and subject.estate != expects.estate:
         told = f"this is for the estate {subject.estate}, not {expects.estate}: take the bundle of this estate"
         raise Untrusted(Reason.WRONG_ESTATE, told)
     if expects.region is not None and subject.region != expects.region:
