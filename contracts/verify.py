@@ -241,8 +241,8 @@ def _count(one: Signed, keys: KeySet, now: int, late: Late) -> Statement | Reaso
 
 
 def _is_in_time(key: PublicKey, statement: Statement, now: int, late: Late) -> bool:
-    """Valid when the statement begins to hold, and still valid unless late ones are taken."""
-    return key.is_valid(statement.not_before) and (late is Late.SAY or now < key.expires)
+    """Valid now, or once valid where late ones are taken; what begins after a key's end was not signed in its time."""
+    return key.not_before <= now and statement.not_before < key.expires and (late is Late.SAY or now < key.expires)
 
 
 def _agreed(counted: Mapping[str, Statement], uncounted: Sequence[Uncounted], needed: int) -> Statement:
@@ -255,7 +255,10 @@ def _agreed(counted: Mapping[str, Statement], uncounted: Sequence[Uncounted], ne
         first = uncounted[0]
         if any(one.reason is Reason.KEY_NOT_VALID for one in uncounted):
             first = next(one for one in uncounted if one.reason is Reason.KEY_NOT_VALID)
-            told = f"key {first.key_id[:12]} was not valid for this: sign with a key that is, or rotate the key set"
+            told = (
+                f"key {first.key_id[:12]} may not sign bundles, or is outside its validity: sign with another, or"
+                " rotate the key set"
+            )
             raise Untrusted(Reason.KEY_NOT_VALID, told)
         told = f"key {first.key_id[:12]} is not in the key set: sign with one that is, or give the newer key set"
         raise Untrusted(Reason.UNKNOWN_KEY, told)

@@ -7,6 +7,7 @@ files a signed folder has. It must not know key files, clocks or folders.
 from __future__ import annotations
 
 import hashlib
+import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -35,6 +36,9 @@ KEY_SETS = "keys/"
 SHORT_ID = 12
 """Digits of a key id in a file's name."""
 MAX_WORKLOADS = 100_000
+CLOCKS_DIFFER_MS = 300_000
+"""What is signed, and a key, begins to hold so long before it is made: a clock that is behind takes it at once."""
+_MANAGED = re.compile(rf"[0-9a-f]{{{SHORT_ID}}}{re.escape(SIGSTORE)}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +158,14 @@ def bundle_file(name: str, key_id: str) -> str:
 
 
 def bundles_of(name: str, files: Iterable[str]) -> list[str]:
-    """The sorted files that hold bundles of the payload in the file `name`."""
+    """The sorted files that hold bundles with managed keys of the payload in the file `name`."""
     stem = f"{name.removesuffix('.json')}."
-    return sorted(file for file in files if file.startswith(stem) and file.endswith(SIGSTORE))
+    return sorted(file for file in files if file.startswith(stem) and _MANAGED.fullmatch(file, len(stem)))
+
+
+def keyless_file(name: str) -> str:
+    """Where the keyless bundle of a payload lies."""
+    return f"{name.removesuffix('.json')}.keyless{SIGSTORE}"
 
 
 def facts_of(bundle: bytes) -> Facts:

@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pygit2
+from pygit2.enums import FileMode
 from pygit2.remotes import PushUpdate  # noqa: TC002 - one way to import, as everywhere
 
 from contracts.errors import Refused, Transient
@@ -202,7 +203,7 @@ def _local(repository: str) -> str | None:
 def _files(tree: pygit2.Tree, above: str) -> Iterator[tuple[str, pygit2.Blob]]:
     """Every file below, two levels deep as a bundle is; links and submodules are no files of one."""
     for entry in tree:
-        if isinstance(entry, pygit2.Blob):
+        if isinstance(entry, pygit2.Blob) and entry.filemode != FileMode.LINK:
             yield f"{above}{entry.name}", entry
         elif isinstance(entry, pygit2.Tree) and not above:
             yield from _files(entry, f"{entry.name}/")

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID, ObjectIdentifier
 
-from contracts.canonical import canonical
+from contracts.canonical import JsonValue, canonical
 from contracts.dsse import MEDIA_TYPE, PAYLOAD_TYPE, pae
 
 IDENTITY, ISSUER = "ci@harbour.example", "https://login.harbour.example"
@@ -146,7 +146,7 @@ class Site:
     def _entry(self, statement: bytes, signature: bytes, certificate: x509.Certificate) -> dict[str, object]:
         """A `dsse` 0.0.1 entry as the only one of its log."""
         verifier = text(certificate.public_bytes(Encoding.PEM))
-        spec = {
+        spec: dict[str, JsonValue] = {
             "envelopeHash": {"algorithm": "sha256", "value": "0" * 64},
             "payloadHash": {"algorithm": "sha256", "value": hashlib.sha256(statement).hexdigest()},
             "signatures": [{"signature": text(signature), "verifier": verifier}],

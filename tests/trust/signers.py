@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from nacl.signing import SigningKey
 
-from contracts.canonical import canonical
+from contracts.canonical import JsonValue, canonical
 from contracts.dsse import Statement, Subject, pae
 from contracts.key_set import PAYLOAD_TYPE, KeySet, PublicKey, Role, write_signed
 from repo_layout.sign import Facts, Signer, node_bundles, signed_folder, sigstore_bundle
@@ -77,7 +77,13 @@ def compiled(workloads: Sequence[str] = (WORKLOAD, "render"), *, region: str = R
     for name in workloads:
         files[f"nodes/{name}.json"] = canonical({"format": 1, "require": [], "workload": name})
     digests = {name: hashlib.sha256(payload).hexdigest() for name, payload in files.items()}
-    listing = {"format": 1, "estate": ESTATE, "region": region, "commit": COMMIT, "payloads": digests}
+    listing: dict[str, JsonValue] = {
+        "format": 1,
+        "estate": ESTATE,
+        "region": region,
+        "commit": COMMIT,
+        "payloads": digests,
+    }
     return {**files, "compiled.json": canonical(listing)}
 
 

@@ -134,7 +134,7 @@ def test_a_key_counts_only_inside_its_own_validity_and_for_what_it_may_sign() ->
     assert late.expired
     after = bundles(statement(begins=NOW), "ci")
     assert why(after, keys=short, late=Late.SAY, now=NOW + 1) is Reason.KEY_NOT_VALID
-    young = key_set(public("ci", begins=T0 + 1))
+    young = key_set(public("ci", begins=NOW + 1))
     assert why(bundles(statement(), "ci"), keys=young) is Reason.KEY_NOT_VALID
     other = key_set(public("ci", roles=frozenset({Role.KEYS})), public("ann"))
     assert why(bundles(statement(), "ci"), keys=other) is Reason.KEY_NOT_VALID
