@@ -97,6 +97,13 @@ class Reader:
             raise ValueError(f"{self._what}: {name} is no list of {least} to {most}")
         return cast("Sequence[JsonValue]", value)
 
+    def mapping(self, name: str, *, most: int) -> Mapping[str, JsonValue]:
+        """An object whose keys are names of their own, at most so many."""
+        value = self._take(name)
+        if not isinstance(value, Mapping) or len(value) > most:
+            raise ValueError(f"{self._what}: {name} is no object of at most {most}")
+        return value
+
     def exactly(self, name: str, *expected: JsonValue) -> None:
         """One of the values expected, and nothing near them."""
         value = self._take(name)
@@ -111,10 +118,6 @@ class Reader:
         """Raises `ValueError` for a field that was never asked for."""
         if self._fields:
             raise ValueError(f"{self._what} has a field {_shown(min(self._fields))} that it may not have")
-
-    def names(self) -> tuple[str, ...]:
-        """The names of the fields that were not asked for yet, in the document's order."""
-        return tuple(self._fields)
 
     def _take(self, name: str, default: str | None = None) -> JsonValue:
         if name in self._fields:
