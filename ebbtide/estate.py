@@ -74,6 +74,17 @@ def is_repository(path: Path) -> bool:
     return (path / ".git").exists() or ((path / "objects").is_dir() and (path / "refs").is_dir())
 
 
+def below_repository(what: Source) -> str:
+    """Where the files read from disk lie below the root of their repository, ending in a slash: an estate may be one
+    folder of many. Empty at the root, for a commit, and outside any repository.
+    """
+    if what.commit:
+        return ""
+    folder = Path(what.where).resolve()
+    root = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
+    return "" if root == folder else f"{folder.relative_to(root).as_posix()}/"
+
+
 def tree_of(what: Source) -> Tree:
     """The files; errors are those of the Git adapters."""
     if not what.commit:

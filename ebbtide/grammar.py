@@ -41,6 +41,7 @@ class Command:
     help: str
     story: str
     add: Callable[[argparse.ArgumentParser], None]
+    forms: tuple[str, ...] = ("text", "json")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -65,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
         )
         command.add(one)
         if command.name != "explain":  # its kinds have them each
-            _always(one)
+            _always(one, command.forms)
     return top
 
 
@@ -76,8 +77,8 @@ class _Wide(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=26, width=WIDTH)
 
 
-def _always(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--output", choices=("text", "json"), default="text", help="how to write the result")
+def _always(to: argparse.ArgumentParser, forms: tuple[str, ...] = ("text", "json")) -> None:
+    to.add_argument("--output", choices=forms, default="text", help="how to write the result")
     to.add_argument("--progress", action="store_true", help="tell progress on stderr although it is no terminal")
 
 
@@ -232,7 +233,8 @@ COMMANDS = (
             _demo),
     Command("validate", "check the reviewed files of an estate",
             "Checks every reviewed file: form and schema first, then what the platform could not honour. A commit is "
-            "read from Git without a work tree; a plain folder as it lies on disk.", _validate),
+            "read from Git without a work tree; a plain folder as it lies on disk.", _validate,
+            ("text", "json", "sarif", "github", "gitlab")),
     Command("plan", "what would change now and why; touches nothing",
             "Lets the simulated region stand at one moment of the day and shows the next cycle like a diff: what "
             "would be acquired, replaced and released, why, and what the guard holds back. Touches nothing.",

@@ -6,8 +6,13 @@ import argparse
 from time import perf_counter
 
 from contracts.findings import exit_code
-from ebbtide.estate import checked, require_estate, source, tree_of
-from ebbtide.render_findings import Judged, as_document, as_text
+from ebbtide.estate import below_repository, checked, require_estate, source, tree_of
+from ebbtide.judged import Judged
+from ebbtide.refusal_pages import pages
+from ebbtide.render_findings import as_document, as_text
+from ebbtide.render_github import as_commands
+from ebbtide.render_gitlab import as_report
+from ebbtide.render_sarif import as_sarif
 from ebbtide.terminal import Terminal
 
 
@@ -24,9 +29,23 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         files=len(tree.files),
         findings=verdict.findings,
         seconds=perf_counter() - began,
+        below=below_repository(what),
+        texts=tree.files,
     )
-    if terminal.as_json:
-        terminal.document(as_document(judged))
-    else:
-        terminal.lines(as_text(judged, terminal.paint))
+    _write(judged, args.output, terminal)
     return exit_code(verdict.findings)
+
+
+def _write(judged: Judged, form: str, terminal: Terminal) -> None:
+    """The same findings in the form that was asked for, and nothing else."""
+    match form:
+        case "json":
+            terminal.document(as_document(judged))
+        case "sarif":
+            terminal.document(as_sarif(judged, pages()))
+        case "github":
+            terminal.lines(as_commands(judged))
+        case "gitlab":
+            terminal.document(as_report(judged))
+        case _:
+            terminal.lines(as_text(judged, terminal.paint))
