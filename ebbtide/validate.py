@@ -19,7 +19,7 @@ from ebbtide.terminal import Terminal
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """0 without errors, 1 with at least one, 2 when something could not be judged."""
     began = perf_counter()
-    what = source(args.where, commit=args.commit, worktree=args.worktree)
+    what = source(args.where, commit=args.commit, worktree=args.worktree, staged=args.staged)
     tree = tree_of(what)
     require_estate(tree, what.described(tree))
     verdict = checked(tree)
