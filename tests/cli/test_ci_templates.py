@@ -27,7 +27,14 @@ GITLAB = ROOT / "deploy" / "ci" / "gitlab" / "ebbtide.gitlab-ci.yml"
 BIN = Path(sys.executable).parent
 
 # What the templates name and this version does not have yet; a line that is no longer needed fails.
-COMING = {("validate", "--base"), ("diff", ""), ("compile", ""), ("sign", ""), ("publish", "")}
+COMING = {
+    ("validate", "--base"),
+    ("diff", ""),
+    ("compile", ""),
+    ("compile", "--base"),
+    ("sign", ""),
+    ("publish", ""),
+}
 
 
 @dataclass(frozen=True)
@@ -232,6 +239,51 @@ def test_judging_steps_end_as_the_estate_deserves(step: Step, estate: Path, *, w
         assert [entry["check_name"] for entry in report] == (["EBT-116"] if wrong else [])
     else:
         assert done.stdout.startswith("::error file=contracts/tides/example-job.yaml,line=") is wrong
+
+
+WRITING = [step for step in STEPS if step.script.count("ebbtide diff") and "comment" not in step.script]
+
+
+def runs(step: Step) -> bool:
+    return not any(coming(against(words)) for words in command_lines(step.script))
+
+
+@pytest.mark.parametrize("step", [step for step in WRITING if runs(step)], ids=str)
+def test_the_effects_of_a_change_are_written_for_the_comment(step: Step, estate: Path) -> None:
+    done = shell(step.script, estate, {"BASE": git("rev-parse", "HEAD^", at=estate)})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "example-job" in (estate / "effects.md").read_text(encoding="utf-8")
+
+
+PUBLISHING = [step for step in STEPS if "ebbtide publish" in step.script]
+
+
+@pytest.mark.parametrize("step", [step for step in PUBLISHING if runs(step)], ids=str)
+def test_each_run_publishes_one_version_more_of_each_region(step: Step, estate: Path, tmp_path: Path) -> None:
+    origin = tmp_path / "origin.git"
+    git("clone", "-q", "--bare", str(estate), str(origin), at=tmp_path)
+    git("remote", "add", "origin", str(origin), at=estate)
+    keys = tmp_path / "keys"
+    assert shell(f"ebbtide keys new {keys} --estate shore --key ci", estate, {}).returncode == 0
+    key = keys / "ci.pem"
+    given = {
+        **step.variables,
+        "RUNNER_TEMP": str(tmp_path / "runner"),
+        "GITHUB_ACTOR": "ann",
+        "GITLAB_USER_LOGIN": "ann",
+        "CI_PROJECT_URL": f"file://{tmp_path}/origin",
+        "EBBTIDE_PUSH_TOKEN": "t",
+        "EBBTIDE_SIGNING_KEY": key.read_text(encoding="utf-8") if step.host == "github" else str(key),
+    }
+    for version in (1, 2):
+        (tmp_path / "runner").mkdir()
+        done = shell(step.script, estate, given)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"published version {version}" in done.stdout
+        assert not [file for file in tmp_path.rglob("ebbtide.key") if file.is_file()]
+        shutil.rmtree(tmp_path / "runner")
+    log = git("log", "--format=%s", "refs/ebbtide/bundles/north", at=origin)
+    assert log.splitlines() == ["Publish north version 2", "Publish north version 1"]
 
 
 @pytest.mark.parametrize("step", JUDGING, ids=str)
