@@ -76,7 +76,7 @@ def command_lines(script: str) -> list[list[str]]:
     """The words behind each `ebbtide` of a script, up to what the shell does with its output."""
     found = []
     for line in script.splitlines():
-        words = shlex.split(line, comments=True)
+        words = shlex.split(line, comments=True) if line.strip().startswith("ebbtide ") else []
         if words[:1] == ["ebbtide"]:
             end = next((at for at, word in enumerate(words) if word in (">", "||", "|", "&&", ";")), len(words))
             found.append(words[1:end])
