@@ -91,6 +91,17 @@ def below_repository(what: Source) -> str:
     return "" if root == folder else f"{folder.relative_to(root).as_posix()}/"
 
 
+def edited_since(what: Source, tree: Tree) -> tuple[str, ...]:
+    """Paths of an estate's files that lie on disk otherwise than in HEAD, which was read in their place: a person who
+    edits and forgets to commit has to be told. Empty for another commit, and for bare and remote repositories.
+    """
+    if what.commit != "HEAD" or is_url(what.where) or not (Path(what.where) / ".git").exists():
+        return ()
+    lying = read_worktree(Path(what.where)).files
+    every = sorted(path for path in {*lying, *tree.files} if isinstance(locate(path), Located))
+    return tuple(path for path in every if lying.get(path) != tree.files.get(path))
+
+
 def _repository_around(folder: Path) -> Path | None:
     return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
 

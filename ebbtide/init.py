@@ -98,7 +98,7 @@ def _told(folder: Path, files: Mapping[str, bytes], commit: str, *, dry: bool) -
     worktree = "" if commit else " --worktree"
     return [
         f"laid {count(len(files), 'file')} into {shown}{made}",
-        f"  {count(examples, 'line')} are examples: each has a comment with the word change and says why it matters",
+        f"  {count(examples, 'line')} with an example to replace: a comment with `change:` says why it matters",
         f"next      grep -rn 'change:' {shown}",
         f"          ebbtide validate {shown}{worktree}",
     ]

@@ -6,7 +6,7 @@ import argparse
 from time import perf_counter
 
 from contracts.findings import exit_code
-from ebbtide.estate import below_repository, checked, require_estate, source, tree_of
+from ebbtide.estate import below_repository, checked, edited_since, require_estate, source, tree_of
 from ebbtide.judged import Judged
 from ebbtide.refusal_pages import pages
 from ebbtide.render_findings import as_document, as_text
@@ -14,6 +14,7 @@ from ebbtide.render_github import as_commands
 from ebbtide.render_gitlab import as_report
 from ebbtide.render_sarif import as_sarif
 from ebbtide.terminal import Terminal
+from ebbtide.text import count, listed, printable
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -33,6 +34,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         texts=tree.files,
     )
     _write(judged, args.output, terminal)
+    if terminal.watched and (edited := edited_since(what, tree)):
+        told = f"{count(len(edited), 'file')} on disk not as in the commit: {listed(map(printable, edited))}"
+        terminal.say(f"{told}; --worktree judges what is on disk")
     return exit_code(verdict.findings)
 
 

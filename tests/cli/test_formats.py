@@ -27,6 +27,7 @@ from ebbtide.render_github import as_commands
 from ebbtide.render_gitlab import as_report
 from ebbtide.render_sarif import FINGERPRINT, LEVELS, as_sarif
 from ebbtide.text import Paint, printable
+from repo_layout.adapters.git_lay import files_below
 from repo_layout.codes import RULES
 from tests.cli.conftest import ROOT, Run, typed
 from tests.git_scratch import git
@@ -244,6 +245,24 @@ def test_a_clean_estate_ends_with_0_and_nobody_else_writes_to_stdout(here: Run, 
     ended = here("validate", str(SAMPLES / "valid" / "minimal"), "--output", form)
     assert (ended.code, ended.err) == (0, "")
     assert said_by(form, ended.out) == []
+
+
+def test_whoever_forgot_to_commit_an_edit_is_told_on_stderr(tmp_path: Path) -> None:
+    git("init", "-q", at=tmp_path)
+    for path, content in files_below(SAMPLES / "valid" / "minimal").items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(content)
+    git("add", "--all", at=tmp_path)
+    git("commit", "-qm", "all", at=tmp_path)
+    (tmp_path / "notes.txt").write_text("no file of an estate", encoding="utf-8")
+    assert typed("validate", str(tmp_path), "--progress").err == ""
+    (tmp_path / "contracts" / "tides" / "forecast.yaml").write_text("estate: [", encoding="utf-8")
+    (tmp_path / "contracts" / "tides" / "new.yaml").write_text("estate: [", encoding="utf-8")
+    ended = typed("validate", str(tmp_path), "--output", "sarif", "--progress")
+    assert ended.code == 0
+    assert json.loads(ended.out)["runs"][0]["results"] == []
+    assert "2 files on disk not as in the commit: contracts/tides/forecast.yaml, contracts/tides/new.yaml" in ended.err
+    assert typed("validate", str(tmp_path), "--worktree", "--progress").err == ""
 
 
 @pytest.mark.parametrize("form", FORMS)
