@@ -5,10 +5,12 @@ typical kind. Pure but for the package's data; `ebbtide init` writes them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.resources import files
 from string import Template
 
 from contracts.values import BadValue, parse_name
+from repo_layout.layout import SHAPES
 
 HALLS = ("1", "2", "3", "4")
 LETTERS = ("a", "b")
@@ -25,6 +27,7 @@ CI = {
     "none": {},
 }
 """What lies where for each code host: the templates of `deploy/ci`, as they are but for the regions."""
+INVENTED = ("enrolment", "kubernetes", "slurm")
 _REGIONS = "  EBBTIDE_REGIONS: north "
 
 
@@ -63,6 +66,9 @@ def files_of(names: Names, host: str) -> dict[str, bytes]:
         f"contracts/{names.team}/example-job.yaml": _filled("job.yaml", values),
         f"pools/{region}/{region}-h1-committed.yaml": _filled("committed.yaml", values),
     }
+    if "join_profiles" in SHAPES:  # a kind of file that comes with the compiler
+        invented = {what: sha256(f"{what} of {region}".encode()).hexdigest() for what in INVENTED}
+        laid["join_profiles/plain-image.yaml"] = _filled("join.yaml", values | invented)
     for hall in HALLS:
         members = [f"{region}-h{hall}-general-{letter}" for letter in LETTERS]
         for letter, aggregate in zip(LETTERS, members, strict=True):
