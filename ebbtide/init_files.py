@@ -26,9 +26,8 @@ CI = {
     },
     "none": {},
 }
-"""What lies where for each code host: the templates of `deploy/ci`, as they are but for the regions."""
+"""What lies where for each code host: the templates of `deploy/ci`, as they are."""
 INVENTED = ("enrolment", "kubernetes", "slurm")
-_REGIONS = "  EBBTIDE_REGIONS: north "
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ def files_of(names: Names, host: str) -> dict[str, bytes]:
         text = _filled("group.yaml", values | {"hall": hall, "members": ", ".join(members)})
         laid[f"correlation_groups/{region}/{region}-hall-{hall}.yaml"] = text
     for path, name in CI[host].items():
-        laid[path] = _read("ci", name).replace(_REGIONS, f"  EBBTIDE_REGIONS: {region} ")
+        laid[path] = _read("ci", name)
     return {path: laid[path].encode() for path in sorted(laid)}
 
 

@@ -61,12 +61,12 @@ def steps() -> Iterator[Step]:
     for job in workflow["jobs"].values():
         for step in job["steps"]:
             if "run" in step:
-                given = {**workflow["env"], **job.get("env", {}), **step.get("env", {})}
+                given = {**job.get("env", {}), **step.get("env", {})}
                 yield Step("github", step["name"], step["run"], given)
     pipeline = document(GITLAB)
     for name, job in pipeline.items():
         if isinstance(job, dict) and "script" in job:
-            yield Step("gitlab", name, "\n".join(job["script"]), pipeline["variables"])
+            yield Step("gitlab", name, "\n".join(job["script"]))
 
 
 STEPS = tuple(steps())
