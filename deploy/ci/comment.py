@@ -82,11 +82,11 @@ def main() -> int:
     body = f"{MARK}\n{text}"
     try:
         host = host_of(os.environ)
-        number, before = next(ours(host), (0, ""))
-        if not number:
+        found = next(ours(host), None)
+        if found is None:
             call("POST", host.comments, host.headers, body)
-        elif before.strip() != body.strip():
-            call(host.change, f"{host.one}/{number}", host.headers, body)
+        elif found[1].strip() != body.strip():
+            call(host.change, f"{host.one}/{found[0]}", host.headers, body)
     except KeyError as error:
         print(f"ebbtide-comment: {error} is not set; nothing was posted", file=sys.stderr)
         return 2

@@ -19,6 +19,7 @@ import yaml
 
 from ebbtide.grammar import parser
 from ebbtide.init_files import Names, files_of
+from tests.cli.code_host import MARK, US, given, serving
 from tests.cli.conftest import ROOT
 from tests.git_scratch import git
 
@@ -197,7 +198,9 @@ def shell(script: str, at: Path, variables: Mapping[str, str]) -> subprocess.Com
     program = tools / "ebbtide"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m ebbtide "$@"\n', encoding="utf-8")
     program.chmod(0o755)
-    given = {**os.environ, "PYTHONPATH": str(ROOT), "EBBTIDE_CUE": str(cue()), **variables}
+    hosts = ("GITHUB_ACTIONS", "GITLAB_CI")  # of a machine that runs these tests
+    here = {name: value for name, value in os.environ.items() if name not in hosts}
+    given = {**here, "PYTHONPATH": str(ROOT), "EBBTIDE_CUE": str(cue()), **variables}
     given["PATH"] = f"{tools}:{BIN}:{given['PATH']}"
     done = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
     return subprocess.run(done, cwd=at, env=given, check=False, capture_output=True, text=True, timeout=120)
@@ -253,6 +256,28 @@ def test_the_effects_of_a_change_are_written_for_the_comment(step: Step, estate:
     done = shell(step.script, estate, {"BASE": git("rev-parse", "HEAD^", at=estate)})
     assert (done.returncode, done.stderr) == (0, "")
     assert "example-job" in (estate / "effects.md").read_text(encoding="utf-8")
+
+
+COMMENTING = [step for step in STEPS if "comment" in step.script]
+
+
+@pytest.mark.parametrize("step", [step for step in COMMENTING if runs(step)], ids=str)
+def test_the_effects_end_in_one_comment(step: Step, estate: Path) -> None:
+    if step.host == "gitlab":
+        (estate / ".gitlab").mkdir()
+        shutil.copy(estate / ".github" / "ebbtide-comment.py", estate / ".gitlab")
+    else:
+        (estate / "effects.md").write_text("example-job: maximum 24 -> 25\n", encoding="utf-8")
+    base = git("rev-parse", "HEAD^", at=estate)
+    with serving() as host:
+        variables = given(host, step.host) | {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base}
+        for _ in range(2):
+            done = shell(step.script, estate, variables)
+            assert (done.returncode, done.stderr) == (0, "")
+    ((writer, text),) = host.comments
+    assert writer == US
+    assert text.startswith(MARK)
+    assert "example-job" in text
 
 
 PUBLISHING = [step for step in STEPS if "ebbtide publish" in step.script]

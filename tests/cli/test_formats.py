@@ -20,6 +20,7 @@ from jsonschema import Draft4Validator, FormatChecker
 
 from contracts.errors import Place
 from contracts.findings import Finding, Severity, in_order
+from ebbtide.init_files import Names, files_of
 from ebbtide.judged import Judged, fingerprints
 from ebbtide.refusal_pages import pages
 from ebbtide.render_findings import as_document, as_text
@@ -318,6 +319,15 @@ def test_the_pages_that_ship_are_the_document() -> None:
 @pytest.mark.parametrize("form", ["github", "gitlab"])
 def test_hosts_are_told_as_reviewed(here: Run, golden: Callable[[str, str], None], estate: Path, form: str) -> None:
     golden(f"validate_{form}", here("validate", str(estate), "--output", form).out)
+
+
+def test_the_documentation_shows_what_the_command_writes(here: Run, tmp_path: Path) -> None:
+    for path, content in files_of(Names("shore", "west", "tides"), "none").items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(content.replace(b"memory: 16GiB} # change: what one pod", b"memory: 16G} #"))
+    written = here("validate", str(tmp_path), "--output", "github").out
+    shown = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    assert f"    {written}" in shown
 
 
 def test_the_document_for_programs_keeps_its_shape() -> None:
