@@ -321,6 +321,22 @@ def test_hosts_are_told_as_reviewed(here: Run, golden: Callable[[str, str], None
     golden(f"validate_{form}", here("validate", str(estate), "--output", form).out)
 
 
+@pytest.mark.parametrize("form", ["text", "github"])
+def test_no_name_on_disk_forges_an_annotation_on_its_way_through_the_command(tmp_path: Path, form: str) -> None:
+    folder = tmp_path / "contracts" / "tides"
+    folder.mkdir(parents=True)
+    (tmp_path / "ebbtide.yaml").write_text("::error ::forged: '##[error]forged'\n", encoding="utf-8")
+    for name in ("a\n::error file=x::y.yaml", "::error ::y.yaml", "##[error]y.yaml", "%0A::error::y.yaml"):
+        (folder / name).write_text("::error ::forged: '##[error]forged'\n", encoding="utf-8")
+        (tmp_path / name).write_text("a: 1\n", encoding="utf-8")
+    findings = json.loads(typed("validate", str(tmp_path), "--output", "json").out)["findings"]
+    seen = commands_in(typed("validate", str(tmp_path), "--output", form).out)
+    assert len(findings) > 8
+    assert [command.properties["file"] for command in seen] == (
+        [printable(finding["file"]) for finding in findings] if form == "github" else []
+    )
+
+
 def test_the_documentation_shows_what_the_command_writes(here: Run, tmp_path: Path) -> None:
     for path, content in files_of(Names("shore", "west", "tides"), "none").items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
