@@ -60,7 +60,10 @@ SHAPES = {
     "waivers": _Shape(Kind.WAIVER, "waivers/<region>/<class>.yaml"),
 }
 _IGNORED_FOLDERS = frozenset({".github", ".gitlab", ".gitea", ".forgejo", "docs"})
-_IGNORED_FILES = frozenset({"CODEOWNERS", "LICENSE", ".gitignore", ".gitattributes", ".editorconfig", ".gitlab-ci.yml"})
+_IGNORED_FILES = frozenset(
+    {"CODEOWNERS", "LICENSE"}
+    | {".gitignore", ".gitattributes", ".editorconfig", ".gitlab-ci.yml", ".pre-commit-config.yaml"}
+)
 _FOREIGN_EXTENSIONS = frozenset({".yml", ".json", ".cue", ".toml", ".txt"})
 
 
