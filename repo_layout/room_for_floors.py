@@ -15,6 +15,7 @@ from contracts.model import Contract
 from contracts.values import format_size
 from pools.eligibility import class_of, eligible, units_per_instance
 from pools.model import HostShape, InstanceShape, Pool
+from repo_layout.blame import Attributed
 from repo_layout.known_names import at
 from repo_layout.model import Estate
 
@@ -78,7 +79,7 @@ class _Hosts:
         return taken
 
 
-def floors_fit(estate: Estate) -> Iterator[Finding]:
+def floors_fit(estate: Estate) -> Iterator[Attributed]:
     """The floors of each region fit its committed pools, whole instances, the choosiest contracts first."""
     for region in estate.settings.regions:
         committed = [pool for pool in estate.pools_of(region.name) if pool.committed]
@@ -99,11 +100,14 @@ def floors_fit(estate: Estate) -> Iterator[Finding]:
                 ]
                 asking.append((len(fitting), contract.name, contract, fitting))
         asked: dict[str, int] = defaultdict(int)
+        before: set[str] = set()
         for _, _, contract, fitting in sorted(asking, key=lambda item: item[:2]):
             name = class_of(contract.eligibility)
             asked[name] += contract.floor
+            before.add(f"contract/{contract.name}/floor")
             if (short := _place(contract, fitting, left)) > 0:
-                yield _no_room(estate, contract, region=region.name, fitting=fitting, asked=asked[name], short=short)
+                found = _no_room(estate, contract, region=region.name, fitting=fitting, asked=asked[name], short=short)
+                yield Attributed(found, frozenset({f"contract/{contract.name}", f"aggregate/{region.name}", *before}))
 
 
 def _place(contract: Contract, fitting: list[Pool], left: dict[str, _Hosts]) -> int:

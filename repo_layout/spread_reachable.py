@@ -1,120 +1,25 @@
-"""Rules about spread: which pools a contract may use at all, and whether its bounds can be kept in them.
+"""Rules about spread: whether a contract's pools give its drain time and its bounds a place.
 
-Called from the table in `repo_layout.feasibility`. Limits and counting are `correlation_groups`'s, eligibility is
-`pools`'s; here they meet the estate.
+Called from the table in `repo_layout.feasibility`; what a contract may use is `repo_layout.reach`'s to say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from contracts.findings import Finding, Severity
-from contracts.model import Contract, Eligibility, Unit
-from correlation_groups.reach import Domain, Field, Shortfall
-from correlation_groups.spread import Shares, lot
-from pools.eligibility import REACTION_S, RELAY_S, attributes_match, class_of, drain_fits, units_per_instance
-from pools.model import Pool
-from repo_layout.documents import RegionEntry
+from correlation_groups.reach import Field, Shortfall
+from pools.eligibility import REACTION_S, RELAY_S, class_of
+from repo_layout.blame import Attributed
 from repo_layout.known_names import at
 from repo_layout.model import Estate
-from repo_layout.room_for_floors import instances_per_host
+from repo_layout.reach import Reach, field_of, reaches, shares_of
 
 LEAST_GROUPS = 4
 """Groups that a bounding kind has at least: with three, 30 % each leave a tenth of the work without a place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """What one contract may use: reclaimable pools of the right kind, and those of them that its drain fits."""
-
-    contract: Contract
-    region: RegionEntry
-    offered: tuple[Pool, ...]
-    fitting: tuple[Pool, ...]
-    shares: Shares
-    waived: bool
-
-    @property
-    def interruptible(self) -> int:
-        """Units above the floor, at the maximum."""
-        return self.contract.maximum - self.contract.floor
-
-
-def reaches(estate: Estate) -> Iterator[Reach]:
-    """Each contract above its floor, with what it may use; one whose cluster no region has is EBT-206's."""
-    for region in estate.settings.regions:
-        pools = [pool for pool in estate.pools_of(region.name) if not pool.committed]
-        known: dict[tuple[Eligibility, Unit, int], tuple[tuple[Pool, ...], tuple[Pool, ...]]] = {}
-        for contract in estate.contracts_of(region.name):
-            if contract.maximum == contract.floor:
-                continue
-            alike = (contract.eligibility, contract.unit, contract.drain.budget)
-            if alike not in known:
-                known[alike] = _usable(contract, pools, region.verification_margin)
-            offered, fitting = known[alike]
-            shares, waived = shares_of(estate, region.name, class_of(contract.eligibility))
-            yield Reach(contract, region, offered, fitting, shares, waived)
-
-
-def _usable(contract: Contract, pools: Sequence[Pool], margin_s: int) -> tuple[tuple[Pool, ...], tuple[Pool, ...]]:
-    """The pools that offer what the contract asks, and those of them whose notice its drain fits."""
-    offered = tuple(
-        pool
-        for pool in pools
-        if attributes_match(contract.eligibility, pool) and units_per_instance(contract, pool) >= 1
-    )
-    return offered, tuple(pool for pool in offered if drain_fits(contract, pool, verification_margin_s=margin_s))
-
-
-def shares_of(estate: Estate, region: str, eligibility_class: str) -> tuple[Shares, bool]:
-    """The bounds of a class in a region, and whether a waiver widens them."""
-    bounds = estate.settings.bounds
-    shares = Shares(bounds.pool_share * 10, bounds.group_share * 10, bounds.pools)
-    waived = shares
-    for waiver in estate.waivers:
-        if (waiver.region, waiver.eligibility_class) == (region, eligibility_class):
-            waived = waived.widened(Shares(waiver.pool_share * 10, waiver.group_share * 10, waiver.pools))
-    return waived, waived != shares
-
-
-def field_of(estate: Estate, reach: Reach, pools: tuple[Pool, ...]) -> Field:
-    """The capacity domains of some pools, as one contract sees them."""
-    gang = reach.contract.gang_size
-    groups = groups_by_domain(estate, reach.region.name)
-    quanta: dict[str, int] = {}
-    room: dict[str, dict[str, int]] = {}
-    for pool in pools:
-        each = units_per_instance(reach.contract, pool)
-        quanta[pool.domain] = max(quanta.get(pool.domain, 0), lot(each, gang).units)
-        holds = each * instances_per_host(pool.hosts, pool.instance) * pool.hosts.count
-        aggregates = room.setdefault(pool.domain, {})
-        aggregates[pool.aggregate] = max(aggregates.get(pool.aggregate, 0), holds)
-    return Field(
-        tuple(Domain(name, quanta[name], sum(room[name].values()), groups.get(name, {})) for name in sorted(quanta)),
-        reach.shares,
-        gang,
-    )
-
-
-def groups_by_domain(estate: Estate, region: str) -> Mapping[str, Mapping[str, str]]:
-    """The bounding group of each kind that a domain belongs to.
-
-    A domain in several groups of one kind counts in the first by name: the kinds that follow from the building do not
-    overlap, and learnt groups are merged before they bound anything.
-    """
-    found: dict[str, dict[str, str]] = {}
-    for group in estate.groups_of(region):
-        if group.bounding and group.falls_with in estate.settings.bounds.bounding_kinds:
-            for member in group.members:
-                found.setdefault(member, {}).setdefault(group.falls_with, group.name)
-    return found
-
-
-# ------------------------------------------------------------------------------------------------------------ the rules
-
-
-def units_fit_somewhere(estate: Estate) -> Iterator[Finding]:
+def units_fit_somewhere(estate: Estate) -> Iterator[Attributed]:
     """Some reclaimable pool of the region offers what the contract asks, and holds one unit."""
     for reach in reaches(estate):
         if not reach.offered:
@@ -124,12 +29,11 @@ def units_fit_somewhere(estate: Estate) -> Iterator[Finding]:
                 f"{reach.contract.unit.vcpu} vCPU, {reach.contract.unit.gpu} GPU"
             )
             place = at(estate, f"contract/{reach.contract.name}/unit")
-            yield Finding(
-                "EBT-209", place, message, hint="change the unit or the eligibility, or set maximum to the floor"
-            )
+            hint = "change the unit or the eligibility, or set maximum to the floor"
+            yield Attributed(Finding("EBT-209", place, message, hint=hint), reach.rests_on)
 
 
-def drains_fit(estate: Estate) -> Iterator[Finding]:
+def drains_fit(estate: Estate) -> Iterator[Attributed]:
     """Enough pools are left once those are gone whose notice the drain does not fit."""
     for reach in reaches(estate):
         if reach.offered == reach.fitting:
@@ -140,7 +44,7 @@ def drains_fit(estate: Estate) -> Iterator[Finding]:
             continue
         if before is not None and reach.fitting:
             continue  # the spread lacks in any case, which EBT-202 says
-        yield _does_not_fit(estate, reach)
+        yield Attributed(_does_not_fit(estate, reach), reach.rests_on)
 
 
 def _does_not_fit(estate: Estate, reach: Reach) -> Finding:
@@ -161,7 +65,7 @@ def _does_not_fit(estate: Estate, reach: Reach) -> Finding:
     )
 
 
-def bounds_reachable(estate: Estate) -> Iterator[Finding]:
+def bounds_reachable(estate: Estate) -> Iterator[Attributed]:
     """The pools and shares of the bounds can be kept at the maximum and at every smaller count."""
     for reach in reaches(estate):
         if not reach.fitting:
@@ -175,7 +79,7 @@ def bounds_reachable(estate: Estate) -> Iterator[Finding]:
             and field_of(estate, reach, reach.offered).first_shortfall(short.desired) is None
         ):
             continue  # the notice windows are to blame, which EBT-201 says
-        yield _not_reachable(estate, reach, whole, short)
+        yield Attributed(_not_reachable(estate, reach, whole, short), reach.rests_on)
 
 
 def _not_reachable(estate: Estate, reach: Reach, whole: Field, short: Shortfall) -> Finding:
@@ -202,7 +106,7 @@ def _not_reachable(estate: Estate, reach: Reach, whole: Field, short: Shortfall)
     return Finding("EBT-202", place, f"{who} cannot be spread: {why}", str(reach.contract.maximum), hint=hint)
 
 
-def kinds_offer_enough(estate: Estate) -> Iterator[Finding]:
+def kinds_offer_enough(estate: Estate) -> Iterator[Attributed]:
     """A bounding kind has at least four groups in a region, or a waiver of the region says otherwise."""
     waived = {waiver.region for waiver in estate.waivers}
     for region in estate.settings.regions:
@@ -215,7 +119,9 @@ def kinds_offer_enough(estate: Estate) -> Iterator[Finding]:
                 )
                 place = at(estate, f"group/{region.name}/{there[0].name}/fallsWith")
                 hint = "declare the others, set bounding: false, or write a waiver"
-                yield Finding("EBT-208", place, message, str(len(there)), f"at least {LEAST_GROUPS}", hint)
+                found = Finding("EBT-208", place, message, str(len(there)), f"at least {LEAST_GROUPS}", hint)
+                shelves = {f"group/{region.name}", f"waiver/{region.name}", "settings/bounds"}
+                yield Attributed(found, frozenset(shelves))
 
 
 def waivers_needed(estate: Estate) -> Iterator[Finding]:
