@@ -20,6 +20,7 @@ from repo_layout.blame import Attributed, Changes
 from repo_layout.codes import FEASIBILITY
 from repo_layout.layout import Kind
 from repo_layout.model import Estate
+from repo_layout.reach import Ground
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +32,23 @@ class Rule:
 
     code: str
     title: str
-    check: Callable[[Estate], Iterable[Finding | Attributed]]
+    check: Callable[[Ground], Iterable[Finding | Attributed]]
     needs: frozenset[Kind]
     shared: bool = False
 
 
 def _rule(code: str, check: Callable[[Estate], Iterable[Finding]], *needs: Kind) -> Rule:
+    """A rule of one file against what it names, refused whoever changed what."""
+    return Rule(code, FEASIBILITY[code], lambda ground: check(ground.estate), frozenset({Kind.SETTINGS, *needs}))
+
+
+def _said(code: str, check: Callable[[Ground], Iterable[Finding]], *needs: Kind) -> Rule:
+    """What is said beside: warnings and notes."""
     return Rule(code, FEASIBILITY[code], check, frozenset({Kind.SETTINGS, *needs}))
 
 
-def _shared(code: str, check: Callable[[Estate], Iterable[Attributed]], *needs: Kind) -> Rule:
+def _shared(code: str, check: Callable[[Ground], Iterable[Attributed]], *needs: Kind) -> Rule:
+    """A rule that weighs other people's files, the calendar or what was observed."""
     return Rule(code, FEASIBILITY[code], check, frozenset({Kind.SETTINGS, *needs}), shared=True)
 
 
@@ -53,14 +61,15 @@ RULES: tuple[Rule, ...] = (
     _rule("EBT-204", people_and_money.people_known, Kind.DIRECTORY),
     _rule("EBT-205", people_and_money.teams_allow),
     _rule("EBT-206", known_names.names_known, Kind.POOL, Kind.CONTRACT),
+    _shared("EBT-207", spread_reachable.checkpoints_fit, *_SPREAD),
     _shared("EBT-208", spread_reachable.kinds_offer_enough, Kind.CORRELATION_GROUP, Kind.WAIVER),
     _shared("EBT-209", spread_reachable.units_fit_somewhere, Kind.POOL),
     _rule("EBT-210", room_for_floors.rows_fit_hosts),
     _rule("EBT-211", people_and_money.restarts_have_checkpoints),
     _rule("EBT-212", people_and_money.one_currency),
-    _rule("EBT-213", spread_reachable.waivers_needed, Kind.CONTRACT),
+    _said("EBT-213", spread_reachable.waivers_needed, Kind.CONTRACT),
     _rule("EBT-214", known_names.families_have_factors),
-    _rule("EBT-220", spread_reachable.losses_shown, *_SPREAD),
+    _said("EBT-220", spread_reachable.losses_shown, *_SPREAD),
 )
 
 
@@ -72,9 +81,10 @@ def check(
     `broken` are the kinds that lost a file. `changed` are the keys (as in `Estate.sources`) of what differs from the
     estate before, things that are gone included; None is a first look, in which everything counts as changed.
     """
+    ground = Ground(estate)
     changes = None if changed is None else Changes.of(changed, estate)
     return in_order(
-        _weighed(found, changes) for rule in RULES if not rule.needs & broken for found in rule.check(estate)
+        _weighed(found, changes) for rule in RULES if not rule.needs & broken for found in rule.check(ground)
     )
 
 

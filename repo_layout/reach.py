@@ -1,39 +1,114 @@
-"""What one contract may use in its region, and which reviewed things that rests on.
+"""What the contracts of an estate may use, and which reviewed things that rests on.
 
-The rules across files ask it before they judge spread, checkpoints and history. Limits and counting are
-`correlation_groups`'s, eligibility is `pools`'s; here they meet the estate. It must not judge.
+The table of rules lays one `Ground` under all rules, so that what several of them need is worked out once: contracts
+that are alike share what they may use and the verdict on every count. Limits and counting are `correlation_groups`'s,
+eligibility is `pools`'s; here they meet the estate. It must not judge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from contracts.model import Contract, Eligibility, Unit
-from correlation_groups.reach import Domain, Field
+from correlation_groups.reach import Domain, Field, Shortfall
 from correlation_groups.spread import Shares, lot
-from pools.eligibility import attributes_match, class_of, drain_fits, units_per_instance
+from pools.eligibility import (
+    attributes_match,
+    checkpoint_fits,
+    checkpoint_on_notice,
+    class_of,
+    drain_fits,
+    instances_per_host,
+    units_per_instance,
+)
 from pools.model import Pool
 from repo_layout.documents import RegionEntry
 from repo_layout.model import Estate
-from repo_layout.room_for_floors import instances_per_host
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """What decides which pools a contract may use; contracts that agree in it share a `Usable`."""
+
+    eligibility: Eligibility
+    unit: Unit
+    budget_s: int
+    checkpoint: int
+
+
+@dataclass(frozen=True, eq=False)
+class Usable:
+    """Reclaimable pools of one region for contracts that are alike: those of the right kind, those of them that the
+    drain fits, and those of these that the on-notice checkpoint fits, which are the eligible ones.
+    """
+
+    region: RegionEntry
+    contract: Contract
+    offered: tuple[Pool, ...]
+    draining: tuple[Pool, ...]
+    fitting: tuple[Pool, ...]
+    shares: Shares
+    waived: bool
+    groups: Mapping[str, Mapping[str, str]]
+    fields_made: dict[tuple[str, ...], Field] = field(default_factory=dict)
+    shortfalls_found: dict[tuple[tuple[str, ...], int], Shortfall | None] = field(default_factory=dict)
+
+    def field_of(self, pools: tuple[Pool, ...]) -> Field:
+        """The capacity domains of some of the pools, as these contracts see them."""
+        names = tuple(pool.name for pool in pools)
+        if names not in self.fields_made:
+            self.fields_made[names] = self._made(pools)
+        return self.fields_made[names]
+
+    def _made(self, pools: tuple[Pool, ...]) -> Field:
+        gang = self.contract.gang_size
+        quanta: dict[str, int] = {}
+        room: dict[str, dict[str, int]] = {}
+        for pool in pools:
+            each = units_per_instance(self.contract, pool)
+            quanta[pool.domain] = max(quanta.get(pool.domain, 0), lot(each, gang).units)
+            holds = each * instances_per_host(pool.hosts, pool.instance) * pool.hosts.count
+            aggregates = room.setdefault(pool.domain, {})
+            aggregates[pool.aggregate] = max(aggregates.get(pool.aggregate, 0), holds)
+        domains = (
+            Domain(name, quanta[name], sum(room[name].values()), self.groups.get(name, {})) for name in sorted(quanta)
+        )
+        return Field(tuple(domains), self.shares, gang)
+
+    def first_shortfall(self, pools: tuple[Pool, ...], largest: int) -> Shortfall | None:
+        """The smallest count up to `largest` that some of the pools cannot spread, None where they spread all."""
+        key = (tuple(pool.name for pool in pools), largest)
+        if key not in self.shortfalls_found:
+            self.shortfalls_found[key] = self.field_of(pools).first_shortfall(largest)
+        return self.shortfalls_found[key]
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What one contract may use: reclaimable pools of the right kind, and those of them that its drain fits."""
+    """One contract above its floor, with what it may use."""
 
     contract: Contract
-    region: RegionEntry
-    offered: tuple[Pool, ...]
-    fitting: tuple[Pool, ...]
-    shares: Shares
-    waived: bool
+    usable: Usable
+
+    @property
+    def region(self) -> RegionEntry:
+        """The region its cluster belongs to."""
+        return self.usable.region
 
     @property
     def interruptible(self) -> int:
         """Units above the floor, at the maximum."""
         return self.contract.maximum - self.contract.floor
+
+    def field_of(self, pools: tuple[Pool, ...]) -> Field:
+        """The capacity domains of some of its pools."""
+        return self.usable.field_of(pools)
+
+    def first_shortfall(self, pools: tuple[Pool, ...]) -> Shortfall | None:
+        """The smallest count up to its maximum that some of its pools cannot spread."""
+        return self.usable.first_shortfall(pools, self.interruptible)
 
     @property
     def rests_on(self) -> frozenset[str]:
@@ -49,35 +124,53 @@ class Reach:
                 f"waiver/{region}/{class_of(self.contract.eligibility)}",
                 f"region/{region}/noticeWindow",
                 f"region/{region}/verificationMargin",
+                f"region/{region}/checkpointThroughput",
                 "settings/bounds",
             }
         )
 
 
-def reaches(estate: Estate) -> Iterator[Reach]:
-    """Each contract above its floor, with what it may use; one whose cluster no region has is EBT-206's."""
-    for region in estate.settings.regions:
-        pools = [pool for pool in estate.pools_of(region.name) if not pool.committed]
-        known: dict[tuple[Eligibility, Unit, int], tuple[tuple[Pool, ...], tuple[Pool, ...]]] = {}
-        for contract in estate.contracts_of(region.name):
-            if contract.maximum == contract.floor:
-                continue
-            alike = (contract.eligibility, contract.unit, contract.drain.budget)
-            if alike not in known:
-                known[alike] = _usable(contract, pools, region.verification_margin)
-            offered, fitting = known[alike]
-            shares, waived = shares_of(estate, region.name, class_of(contract.eligibility))
-            yield Reach(contract, region, offered, fitting, shares, waived)
+@dataclass(frozen=True)
+class Ground:
+    """An estate, and what its rules need of it in common."""
 
+    estate: Estate
 
-def _usable(contract: Contract, pools: Sequence[Pool], margin_s: int) -> tuple[tuple[Pool, ...], tuple[Pool, ...]]:
-    """The pools that offer what the contract asks, and those of them whose notice its drain fits."""
-    offered = tuple(
-        pool
-        for pool in pools
-        if attributes_match(contract.eligibility, pool) and units_per_instance(contract, pool) >= 1
-    )
-    return offered, tuple(pool for pool in offered if drain_fits(contract, pool, verification_margin_s=margin_s))
+    @cached_property
+    def reaches(self) -> tuple[Reach, ...]:
+        """Each contract above its floor, by region and name; one whose cluster no region has is EBT-206's."""
+        found: list[Reach] = []
+        for region in self.estate.settings.regions:
+            pools = [pool for pool in self.estate.pools_of(region.name) if not pool.committed]
+            groups = groups_by_domain(self.estate, region.name)
+            known: dict[Alike, Usable] = {}
+            for contract in self.estate.contracts_of(region.name):
+                if contract.maximum > contract.floor:
+                    alike = Alike(
+                        contract.eligibility, contract.unit, contract.drain.budget, checkpoint_on_notice(contract)
+                    )
+                    if alike not in known:
+                        known[alike] = self._usable(contract, region, pools, groups)
+                    found.append(Reach(contract, known[alike]))
+        return tuple(found)
+
+    def _usable(
+        self,
+        contract: Contract,
+        region: RegionEntry,
+        pools: Sequence[Pool],
+        groups: Mapping[str, Mapping[str, str]],
+    ) -> Usable:
+        offered = tuple(
+            pool
+            for pool in pools
+            if attributes_match(contract.eligibility, pool) and units_per_instance(contract, pool) >= 1
+        )
+        margin = region.verification_margin
+        draining = tuple(pool for pool in offered if drain_fits(contract, pool, verification_margin_s=margin))
+        fitting = tuple(pool for pool in draining if checkpoint_fits(contract, pool))
+        shares, waived = shares_of(self.estate, region.name, class_of(contract.eligibility))
+        return Usable(region, contract, offered, draining, fitting, shares, waived, groups)
 
 
 def shares_of(estate: Estate, region: str, eligibility_class: str) -> tuple[Shares, bool]:
@@ -89,25 +182,6 @@ def shares_of(estate: Estate, region: str, eligibility_class: str) -> tuple[Shar
         if (waiver.region, waiver.eligibility_class) == (region, eligibility_class):
             waived = waived.widened(Shares(waiver.pool_share * 10, waiver.group_share * 10, waiver.pools))
     return waived, waived != shares
-
-
-def field_of(estate: Estate, reach: Reach, pools: tuple[Pool, ...]) -> Field:
-    """The capacity domains of some pools, as one contract sees them."""
-    gang = reach.contract.gang_size
-    groups = groups_by_domain(estate, reach.region.name)
-    quanta: dict[str, int] = {}
-    room: dict[str, dict[str, int]] = {}
-    for pool in pools:
-        each = units_per_instance(reach.contract, pool)
-        quanta[pool.domain] = max(quanta.get(pool.domain, 0), lot(each, gang).units)
-        holds = each * instances_per_host(pool.hosts, pool.instance) * pool.hosts.count
-        aggregates = room.setdefault(pool.domain, {})
-        aggregates[pool.aggregate] = max(aggregates.get(pool.aggregate, 0), holds)
-    return Field(
-        tuple(Domain(name, quanta[name], sum(room[name].values()), groups.get(name, {})) for name in sorted(quanta)),
-        reach.shares,
-        gang,
-    )
 
 
 def groups_by_domain(estate: Estate, region: str) -> Mapping[str, Mapping[str, str]]:
