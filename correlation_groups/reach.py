@@ -7,7 +7,7 @@ The compiler asks before anything is placed. Pure counting over capacity domains
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -110,6 +110,21 @@ class Field:
             return Shortfall("pools", desired, required, usable)
         offered = self._together(desired, desired, room)
         return Shortfall("all", desired, desired, offered) if offered < desired else None
+
+    def most_in(self, names: Collection[str], desired: int) -> int:
+        """The most of `desired` units that the bounds let stand in some of the domains, whatever group those make up.
+
+        Exact where each kind alone binds, and never too low: kinds that cross are judged one by one.
+        """
+        inside = {domain.name: self._room(domain, desired) for domain in self.domains if domain.name in names}
+        most = min(desired, sum(inside.values()))
+        for groups in self.kinds.values():
+            within = sum(
+                min(self._group_limit(members, desired), sum(inside.get(d.name, 0) for d in members))
+                for members in groups.values()
+            )
+            most = min(most, within)
+        return most
 
     def largest_loss(self, desired: int) -> Loss:
         """The most of `desired` units that the bounds let stand where one event takes them."""

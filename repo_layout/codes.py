@@ -90,7 +90,14 @@ FEASIBILITY = {
     "EBT-212": "all money is in the estate's currency",
     "EBT-213": "a waiver is needed (warning)",
     "EBT-214": "a GPU family has an NCU factor",
+    "EBT-215": "the on-notice checkpoints of a whole group fit the gateway of the region",
+    "EBT-216": "the contracts of a team are within its limits together",
+    "EBT-217": "what one person answers for is within that person's authority together",
+    "EBT-218": "a deadline leaves time for the work at the tolerated rate of interruptions",
+    "EBT-219": "a tolerance is not below what the eligible pools were observed to do",
     "EBT-220": "the most that a workload under a waiver can lose at once (note)",
+    "EBT-221": "waivers, approvals and people were valid when the commit was made",
+    "EBT-222": "a waiver, an approval or a person that expires soon after the commit (note)",
 }
 
 SCHEMA_CHECKER = {

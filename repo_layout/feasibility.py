@@ -15,7 +15,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from contracts.findings import Finding, Severity, in_order
-from repo_layout import known_names, people_and_money, room_for_floors, spread_reachable
+from repo_layout import (
+    deadlines,
+    known_names,
+    observed,
+    people_and_money,
+    room_for_floors,
+    spread_reachable,
+    sums,
+    terms,
+    wave,
+)
 from repo_layout.blame import Attributed, Changes
 from repo_layout.codes import FEASIBILITY
 from repo_layout.layout import Kind
@@ -69,7 +79,14 @@ RULES: tuple[Rule, ...] = (
     _rule("EBT-212", people_and_money.one_currency),
     _said("EBT-213", spread_reachable.waivers_needed, Kind.CONTRACT),
     _rule("EBT-214", known_names.families_have_factors),
+    _shared("EBT-215", wave.gateways_carry_waves, Kind.CONTRACT, *_SPREAD),
+    _shared("EBT-216", sums.teams_within_limits, Kind.CONTRACT),
+    _shared("EBT-217", sums.authorities_suffice, Kind.CONTRACT, Kind.DIRECTORY),
+    _rule("EBT-218", deadlines.deadlines_can_be_met),
+    _shared("EBT-219", observed.tolerances_hold, Kind.HISTORY, *_SPREAD),
     _said("EBT-220", spread_reachable.losses_shown, *_SPREAD),
+    _shared("EBT-221", terms.terms_hold, *_SPREAD),
+    _said("EBT-222", terms.terms_ending, *_SPREAD),
 )
 
 

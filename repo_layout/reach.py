@@ -8,7 +8,7 @@ eligibility is `pools`'s; here they meet the estate. It must not judge.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from contracts.model import Contract, Eligibility, Unit
@@ -53,6 +53,7 @@ class Usable:
     waived: bool
     groups: Mapping[str, Mapping[str, str]]
     fields_made: dict[tuple[str, ...], Field] = field(default_factory=dict)
+    crowds_found: dict[tuple[frozenset[str], int], int] = field(default_factory=dict)
     shortfalls_found: dict[tuple[tuple[str, ...], int], Shortfall | None] = field(default_factory=dict)
 
     def field_of(self, pools: tuple[Pool, ...]) -> Field:
@@ -84,6 +85,13 @@ class Usable:
             self.shortfalls_found[key] = self.field_of(pools).first_shortfall(largest)
         return self.shortfalls_found[key]
 
+    def most_in(self, domains: frozenset[str], desired: int) -> int:
+        """The most of `desired` units that the bounds let stand in some domains of the eligible pools."""
+        key = (domains, desired)
+        if key not in self.crowds_found:
+            self.crowds_found[key] = self.field_of(self.fitting).most_in(domains, desired) if self.fitting else 0
+        return self.crowds_found[key]
+
 
 @dataclass(frozen=True, slots=True)
 class Reach:
@@ -109,6 +117,14 @@ class Reach:
     def first_shortfall(self, pools: tuple[Pool, ...]) -> Shortfall | None:
         """The smallest count up to its maximum that some of its pools cannot spread."""
         return self.usable.first_shortfall(pools, self.interruptible)
+
+    def first_shortfall_under(self, shares: Shares) -> Shortfall | None:
+        """The smallest count that its eligible pools cannot spread under other bounds than those that hold."""
+        return replace(self.field_of(self.usable.fitting), shares=shares).first_shortfall(self.interruptible)
+
+    def most_in(self, domains: frozenset[str]) -> int:
+        """The most of its units that its bounds let stand in some capacity domains."""
+        return self.usable.most_in(domains, self.interruptible)
 
     @property
     def rests_on(self) -> frozenset[str]:
