@@ -45,16 +45,6 @@ class Shortfall:
     offered: int
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """The most units that can go at once, of `desired`, and the domain or group they go with."""
-
-    units: int
-    desired: int
-    scope: str
-    name: str
-
-
 @dataclass(frozen=True)
 class Field:
     """The domains that one workload may use, and the lot (gang) that its units come in."""
@@ -125,20 +115,6 @@ class Field:
             )
             most = min(most, within)
         return most
-
-    def largest_loss(self, desired: int) -> Loss:
-        """The most of `desired` units that the bounds let stand where one event takes them."""
-        room = {domain.name: self._room(domain, desired) for domain in self.domains}
-        worst = Loss(0, desired, "capacity domain", "")
-        for domain in self.domains:
-            if room[domain.name] > worst.units:
-                worst = Loss(min(room[domain.name], desired), desired, "capacity domain", domain.name)
-        for kind, groups in self.kinds.items():
-            for name, members in groups.items():
-                units = min(desired, self._group_limit(members, desired), sum(room[d.name] for d in members))
-                if units > worst.units:
-                    worst = Loss(units, desired, kind, name)
-        return worst
 
     def _room(self, domain: Domain, desired: int) -> int:
         most = min(domain.capacity, limit(self.shares.pool_permille, desired, domain.quantum))

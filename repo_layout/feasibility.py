@@ -18,6 +18,7 @@ from contracts.findings import Finding, Severity, in_order
 from repo_layout import (
     deadlines,
     known_names,
+    losses,
     observed,
     people_and_money,
     room_for_floors,
@@ -84,7 +85,7 @@ RULES: tuple[Rule, ...] = (
     _shared("EBT-217", sums.authorities_suffice, Kind.CONTRACT, Kind.DIRECTORY),
     _rule("EBT-218", deadlines.deadlines_can_be_met),
     _shared("EBT-219", observed.tolerances_hold, Kind.HISTORY, *_SPREAD),
-    _said("EBT-220", spread_reachable.losses_shown, *_SPREAD),
+    _said("EBT-220", losses.losses_shown, *_SPREAD),
     _shared("EBT-221", terms.terms_hold, *_SPREAD),
     _said("EBT-222", terms.terms_ending, *_SPREAD),
 )

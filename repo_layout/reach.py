@@ -146,11 +146,39 @@ class Reach:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Capacity domains that go at once: a correlation group of any kind, or one domain that is in none."""
+
+    kind: str
+    name: str
+    domains: frozenset[str]
+
+
 @dataclass(frozen=True)
 class Ground:
     """An estate, and what its rules need of it in common."""
 
     estate: Estate
+
+    def together(self, region: str) -> tuple[Together, ...]:
+        """Every group of the region, bounding or only reported, and each domain that none of them holds."""
+        return self._together.get(region, ())
+
+    @cached_property
+    def _together(self) -> Mapping[str, tuple[Together, ...]]:
+        domains: dict[str, set[str]] = {}
+        for pool in self.estate.pools:
+            domains.setdefault(pool.region, set()).add(pool.domain)
+        found: dict[str, tuple[Together, ...]] = {}
+        for region, names in domains.items():
+            groups = [
+                Together(group.falls_with, group.name, frozenset(group.members))
+                for group in self.estate.groups_of(region)
+            ]
+            alone = sorted(names.difference(*(group.domains for group in groups)))
+            found[region] = (*groups, *(Together("capacity domain", name, frozenset({name})) for name in alone))
+        return found
 
     @cached_property
     def reaches(self) -> tuple[Reach, ...]:

@@ -187,20 +187,3 @@ def waivers_needed(ground: Ground) -> Iterator[Finding]:
         elif not shares_of(estate, waiver.region, waiver.eligibility_class)[1]:
             message = "the waiver widens nothing: its pools and shares are within the bounds of ebbtide.yaml"
             yield Finding("EBT-213", at(ground.estate, key), message, hint="remove it", severity=Severity.WARNING)
-
-
-def losses_shown(ground: Ground) -> Iterator[Finding]:
-    """Where a waiver widens the bounds, the most that the workload can lose at once."""
-    for reach in ground.reaches:
-        if not reach.usable.waived or not reach.usable.fitting:
-            continue
-        whole = reach.field_of(reach.usable.fitting)
-        if reach.first_shortfall(reach.usable.fitting) is not None:
-            continue
-        loss = whole.largest_loss(reach.interruptible)
-        message = (
-            f"under its waiver {reach.contract.name} can lose {loss.units} of {loss.desired} interruptible units "
-            f"({100 * loss.units // loss.desired} %) at once, with {loss.scope} {loss.name}"
-        )
-        place = at(ground.estate, f"contract/{reach.contract.name}")
-        yield Finding("EBT-220", place, message, severity=Severity.NOTE)

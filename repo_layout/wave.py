@@ -20,7 +20,7 @@ from repo_layout.blame import Attributed
 from repo_layout.documents import RegionEntry
 from repo_layout.known_names import at
 from repo_layout.model import Estate
-from repo_layout.reach import Ground, Reach
+from repo_layout.reach import Ground, Reach, Together
 
 HEAVIEST = 5
 """Workloads that a message names, the heaviest first."""
@@ -30,15 +30,6 @@ Hardware = tuple[str, str]
 
 WEIGHED_BY = ("maximum", "floor", "unit", "eligibility", "drain", "checkpoint", "runsOn")
 """The fields of a contract that its part of a wave comes from."""
-
-
-@dataclass(frozen=True, slots=True)
-class Together:
-    """Capacity domains that go at once: a correlation group of any kind, or one domain that is in none."""
-
-    kind: str
-    name: str
-    domains: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,21 +86,13 @@ def gateways_carry_waves(ground: Ground) -> Iterator[Attributed]:
         reaches = [reach for reach in ground.reaches if reach.region is region and checkpoint_on_notice(reach.contract)]
         waves = [
             wave
-            for together in goes_together(estate, region.name)
+            for together in ground.together(region.name)
             if (wave := heaviest_wave(estate, reaches, together)) is not None
         ]
         over = [wave for wave in waves if wave.amount > wave.due_s * region.checkpoint_gateway]
         if over:
             worst = max(over, key=lambda wave: (wave.pressure, wave.together.name))
             yield Attributed(_too_much(estate, region, worst, len(over) - 1), _rests_on(region, worst))
-
-
-def goes_together(estate: Estate, region: str) -> tuple[Together, ...]:
-    """Every group of the region, bounding or only reported, and each domain that none of them holds."""
-    groups = [Together(group.falls_with, group.name, frozenset(group.members)) for group in estate.groups_of(region)]
-    held = frozenset[str]().union(*(group.domains for group in groups))
-    alone = sorted({pool.domain for pool in estate.pools_of(region)} - held)
-    return (*groups, *(Together("capacity domain", name, frozenset({name})) for name in alone))
 
 
 def heaviest_wave(estate: Estate, reaches: Sequence[Reach], together: Together) -> Wave | None:
