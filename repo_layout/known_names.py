@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from contracts.errors import Place
-from contracts.findings import Finding
+from contracts.findings import Finding, Severity
 from repo_layout.model import Estate
 
 
@@ -31,12 +32,13 @@ def unknown(code: str, place: Place, what: str, name: str, known: Collection[str
 
 
 def names_known(estate: Estate) -> Iterator[Finding]:
-    """Clusters, regions, halls, projects, domains, and what pauses and adoptions name."""
+    """Clusters, regions, halls, projects, domains, and what pauses, adoptions, waivers and histories name."""
     yield from _contracts(estate)
     yield from _pools(estate)
     yield from _groups(estate)
     yield from _pauses(estate)
     yield from _adoptions_and_waivers(estate)
+    yield from _histories(estate)
 
 
 def families_have_factors(estate: Estate) -> Iterator[Finding]:
@@ -124,12 +126,13 @@ def _pauses(estate: Estate) -> Iterator[Finding]:
 
 def _adoptions_and_waivers(estate: Estate) -> Iterator[Finding]:
     regions = [region.name for region in estate.settings.regions]
+    rows = {region: [pool.name for pool in estate.pools_of(region)] for region in regions}
     for adoption in estate.adoptions:
         key = f"adoption/{adoption.region}/{adoption.name}"
         if adoption.region not in regions:
             yield unknown("EBT-206", at(estate, f"{key}/region"), "region", adoption.region, regions)
             continue
-        pools = [pool.name for pool in estate.pools_of(adoption.region)]
+        pools = rows[adoption.region]
         if adoption.pool not in pools:
             yield unknown("EBT-206", at(estate, f"{key}/pool"), f"pool of {adoption.region}", adoption.pool, pools)
         if adoption.workload not in estate.contract_by_name:
@@ -139,3 +142,19 @@ def _adoptions_and_waivers(estate: Estate) -> Iterator[Finding]:
         if waiver.region not in regions:
             place = at(estate, f"waiver/{waiver.region}/{waiver.eligibility_class}/region")
             yield unknown("EBT-206", place, "region", waiver.region, regions)
+
+
+def _histories(estate: Estate) -> Iterator[Finding]:
+    """A pool that left the catalogue keeps its history until somebody removes it, so that is a warning."""
+    regions = [region.name for region in estate.settings.regions]
+    rows = {region: {pool.name for pool in estate.pools_of(region)} for region in regions}
+    for history in estate.history:
+        key = f"history/{history.region}"
+        if history.region not in rows:
+            yield unknown("EBT-206", at(estate, f"{key}/region"), "region", history.region, regions)
+            continue
+        for n, row in enumerate(history.rows):
+            if row.pool not in rows[history.region]:
+                place = at(estate, f"{key}/rows/{n}/pool")
+                found = unknown("EBT-206", place, f"pool of {history.region}", row.pool, rows[history.region])
+                yield replace(found, severity=Severity.WARNING)

@@ -8,6 +8,7 @@ else. A real wave may still be slower. Pure; it must not know what runs now.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -33,27 +34,22 @@ WEIGHED_BY = ("maximum", "floor", "unit", "eligibility", "drain", "checkpoint", 
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
-    """What one contract writes when a group goes: up to `units` checkpoints of `size` bytes, due after `due_s`."""
+class Load:
+    """A kind of checkpoint: `size` bytes of one unit, due `due_s` after the drain begins (the budget: what is not
+    written by then is lost with the node), and what a unit takes of its host.
+    """
 
-    contract: Contract
-    units: int
+    hardware: Hardware
+    due_s: int
     size: int
-
-    @property
-    def due_s(self) -> int:
-        """The drain budget: what is not written by then is lost with the node."""
-        return self.contract.drain.budget
-
-    @property
-    def hardware(self) -> Hardware:
-        """The kind of hosts that it stands on."""
-        return self.contract.eligibility.architecture, self.contract.eligibility.gpu_family or ""
+    vcpu: int
+    memory: int
+    gpu: int
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What the empty hosts of one kind hold in a group; memory in bytes."""
+    """What the empty hosts of one kind of hardware hold in a group; memory in bytes."""
 
     vcpu: int
     memory: int
@@ -67,7 +63,6 @@ class Wave:
     together: Together
     amount: int
     due_s: int
-    parts: tuple[tuple[Writing, int], ...]
 
     def needs_s(self, gateway: int) -> int:
         """Seconds at the gateway's throughput, rounded up."""
@@ -81,41 +76,47 @@ class Wave:
 
 def gateways_carry_waves(ground: Ground) -> Iterator[Attributed]:
     """The on-notice checkpoints of the heaviest group of a region fit its gateway before they are due."""
-    estate = ground.estate
-    for region in estate.settings.regions:
-        reaches = [reach for reach in ground.reaches if reach.region is region and checkpoint_on_notice(reach.contract)]
-        waves = [
-            wave
-            for together in ground.together(region.name)
-            if (wave := heaviest_wave(estate, reaches, together)) is not None
-        ]
+    for region in ground.estate.settings.regions:
+        waves = waves_of(ground, region.name)
         over = [wave for wave in waves if wave.amount > wave.due_s * region.checkpoint_gateway]
         if over:
             worst = max(over, key=lambda wave: (wave.pressure, wave.together.name))
-            yield Attributed(_too_much(estate, region, worst, len(over) - 1), _rests_on(region, worst))
+            writing = [reach for reach in _writing(ground, region.name) if reach.most_in(worst.together.domains)]
+            writing = [reach for reach in writing if reach.contract.drain.budget <= worst.due_s]
+            found = _too_much(ground.estate, region, worst, writing, len(over) - 1)
+            yield Attributed(found, _rests_on(region, writing))
 
 
-def heaviest_wave(estate: Estate, reaches: Sequence[Reach], together: Together) -> Wave | None:
-    """The demand with the highest rate that a group can make, None where nothing in it writes on notice.
+def waves_of(ground: Ground, region: str) -> tuple[Wave, ...]:
+    """The demand with the highest rate that each group of a region can make, of those in which anything is written.
 
     For every budget what is due by then is weighed together (the demand bound of processors that serve the earliest
     deadline first: Baruah, Rosier and Howell 1990), each time at its worst.
     """
-    writings = [writing for reach in reaches if (writing := _writing(reach, together)) is not None]
-    if not writings:
-        return None
-    room = _room(estate, reaches[0].region.name, together)
+    writing = [(reach, _load(reach.contract)) for reach in _writing(ground, region)]
     waves = []
-    for due_s in sorted({writing.due_s for writing in writings}):
-        parts = _fullest([writing for writing in writings if writing.due_s <= due_s], room)
-        amount = sum(written for _, written in parts)
-        waves.append(Wave(together, amount, due_s, tuple(parts)))
-    return max(waves, key=lambda wave: wave.pressure)
+    for together in ground.together(region):
+        units: Counter[Load] = Counter()
+        for reach, load in writing:
+            units[load] += reach.most_in(together.domains)
+        room = _room(ground.estate, region, together)
+        found = [
+            Wave(together, sum(_most(units, due_s, hardware, had) for hardware, had in room.items()), due_s)
+            for due_s in sorted({load.due_s for load, count in units.items() if count})
+        ]
+        if found:
+            waves.append(max(found, key=lambda wave: wave.pressure))
+    return tuple(waves)
 
 
-def _writing(reach: Reach, together: Together) -> Writing | None:
-    units = reach.most_in(together.domains)
-    return Writing(reach.contract, units, checkpoint_on_notice(reach.contract)) if units else None
+def _writing(ground: Ground, region: str) -> list[Reach]:
+    return [r for r in ground.reaches if r.region.name == region and checkpoint_on_notice(r.contract)]
+
+
+def _load(contract: Contract) -> Load:
+    hardware = contract.eligibility.architecture, contract.eligibility.gpu_family or ""
+    unit = contract.unit
+    return Load(hardware, contract.drain.budget, checkpoint_on_notice(contract), unit.vcpu, unit.memory, unit.gpu)
 
 
 def _room(estate: Estate, region: str, together: Together) -> Mapping[Hardware, Room]:
@@ -127,73 +128,62 @@ def _room(estate: Estate, region: str, together: Together) -> Mapping[Hardware, 
     room: dict[Hardware, Room] = {}
     for pool in hosts.values():
         kind = pool.attributes.architecture, pool.attributes.gpu_family or ""
-        had = room.get(kind, Room(0, 0, 0))
-        count = pool.hosts.count
-        room[kind] = Room(
-            had.vcpu + count * pool.hosts.vcpu, had.memory + count * pool.hosts.memory, had.gpu + count * pool.hosts.gpu
-        )
+        had, one, count = room.get(kind, Room(0, 0, 0)), pool.hosts, pool.hosts.count
+        room[kind] = Room(had.vcpu + count * one.vcpu, had.memory + count * one.memory, had.gpu + count * one.gpu)
     return room
 
 
-def _fullest(writings: Sequence[Writing], room: Mapping[Hardware, Room]) -> list[tuple[Writing, int]]:
-    """What each contract writes where the hosts are full of the heaviest checkpoints.
+def _most(units: Mapping[Load, int], due_s: int, hardware: Hardware, room: Room) -> int:
+    """The most bytes due by then that hosts full of the heaviest checkpoints write.
 
-    Per kind of hardware and resource the heaviest by that resource go first and the last one counts in part (Dantzig
-    1957); the scarcest resource tells, which is never below the true maximum.
+    By each resource alone the heaviest go first and the last one counts in part (Dantzig 1957); the scarcest resource
+    tells, which is never below the true maximum.
     """
-    by_kind: dict[Hardware, list[Writing]] = {}
-    for writing in writings:
-        by_kind.setdefault(writing.hardware, []).append(writing)
-    parts: list[tuple[Writing, int]] = []
-    for kind, group in by_kind.items():
-        had = room.get(kind, Room(0, 0, 0))
-        fills = [
-            _filled(group, [one.contract.unit.vcpu for one in group], had.vcpu),
-            _filled(group, [one.contract.unit.memory for one in group], had.memory),
-        ]
-        if kind[1]:
-            fills.append(_filled(group, [one.contract.unit.gpu for one in group], had.gpu))
-        parts += min(fills, key=lambda fill: sum(written for _, written in fill))
-    return parts
-
-
-def _filled(writings: Sequence[Writing], takes: Sequence[int], room: int) -> list[tuple[Writing, int]]:
-    order = sorted(
-        zip(writings, takes, strict=True),
-        key=lambda pair: (-Fraction(pair[0].size, pair[1]) if pair[1] else Fraction(-(2**62)), pair[0].contract.name),
+    loads = [(load, n) for load, n in units.items() if n and load.due_s <= due_s and load.hardware == hardware]
+    return min(
+        _filled([(load.size, load.vcpu, n) for load, n in loads], room.vcpu),
+        _filled([(load.size, load.memory, n) for load, n in loads], room.memory),
+        _filled([(load.size, load.gpu, n) for load, n in loads], room.gpu),
     )
-    filled = []
-    for writing, each in order:
-        units = Fraction(writing.units) if not each else min(Fraction(writing.units), Fraction(room, each))
-        room -= int(units * each)
-        if units > 0:
-            filled.append((writing, -int(-units * writing.size // 1)))
-    return filled
 
 
-def _too_much(estate: Estate, region: RegionEntry, wave: Wave, others: int) -> Finding:
+def _filled(loads: Sequence[tuple[int, int, int]], room: int) -> int:
+    """Bytes that `room` of a resource writes at most, of loads as (bytes, what a unit takes, units)."""
+    total = sum(size * units for size, takes, units in loads if not takes)
+    taking = [load for load in loads if load[1]]
+    for size, takes, units in sorted(taking, key=lambda load: (Fraction(load[0], load[1]), load), reverse=True):
+        total += min(size * units, -(-size * room // takes))
+        room = max(0, room - units * takes)
+    return total
+
+
+def _too_much(estate: Estate, region: RegionEntry, wave: Wave, writing: Sequence[Reach], others: int) -> Finding:
     gateway = region.checkpoint_gateway
-    heaviest = sorted(wave.parts, key=lambda part: (-part[1], part[0].contract.name))
+    most = [
+        (reach.contract.name, reach.most_in(wave.together.domains), checkpoint_on_notice(reach.contract))
+        for reach in writing
+    ]
+    most.sort(key=lambda part: (-part[1] * part[2], part[0]))
     listed = ", ".join(
-        f"{writing.contract.name} {about(written)} ({-(-written // writing.size)} x {about(writing.size)})"
-        for writing, written in heaviest[:HEAVIEST]
+        f"{name} {about(units * size)} ({units} x {about(size)})" for name, units, size in most[:HEAVIEST]
     )
-    more = f" and {len(heaviest) - HEAVIEST} more" if len(heaviest) > HEAVIEST else ""
-    also = f"; {others} more groups ask for too much" if others else ""
+    more = f" and {len(most) - HEAVIEST} more" if len(most) > HEAVIEST else ""
+    also = f"; {others} more {'group asks' if others == 1 else 'groups ask'} for too much" if others else ""
     message = (
         f"when {wave.together.kind} {wave.together.name} of {region.name} is taken back, up to {about(wave.amount)} of "
         f"on-notice checkpoints are due within {wave.due_s} s and need {wave.needs_s(gateway)} s of a gateway with "
         f"{about(gateway)}/s: {listed}{more}{also}"
     )
-    needed = -(-wave.amount // max(1, wave.due_s) // 2**20) * 2**20
+    per_second = -(-wave.amount // max(1, wave.due_s))
+    needed = -(-per_second // 2**20) * 2**20
     place = at(estate, f"region/{region.name}/checkpointGateway")
     hint = "make checkpoints smaller or periodic, lower a maximum, lengthen budgets, or widen the gateway"
     return Finding("EBT-215", place, message, f"{about(gateway)}/s", f"at least {about(needed)}/s", hint)
 
 
-def _rests_on(region: RegionEntry, wave: Wave) -> frozenset[str]:
+def _rests_on(region: RegionEntry, writing: Sequence[Reach]) -> frozenset[str]:
     """What the wave rests on: what is written, how it may be spread, and the hosts of the region."""
-    contracts = [writing.contract for writing, _ in wave.parts]
+    contracts = [reach.contract for reach in writing]
     keys = {f"contract/{contract.name}/{name}" for contract in contracts for name in WEIGHED_BY}
     keys |= {f"waiver/{region.name}/{class_of(contract.eligibility)}" for contract in contracts}
     shelves = {f"group/{region.name}", f"aggregate/{region.name}", "settings/bounds"}
