@@ -6,8 +6,10 @@ Called from the table in `repo_layout.feasibility`. It must not judge whether wh
 from __future__ import annotations
 
 import difflib
+import heapq
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from itertools import islice
 
 from contracts.errors import Place
 from contracts.findings import Finding, Severity
@@ -23,12 +25,23 @@ def at(estate: Estate, key: str) -> Place:
     return Place("")
 
 
+FEW = 200
+"""Names that a misspelt one is compared with in full; of more, those that start alike and are about as long."""
+
+
 def unknown(code: str, place: Place, what: str, name: str, known: Collection[str]) -> Finding:
     """A name that nothing carries, with the nearest one that something does."""
-    near = difflib.get_close_matches(name, known, n=1)
-    listed = ", ".join(sorted(known)[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
+    near = difflib.get_close_matches(name, _comparable(name, known), n=1)
+    listed = ", ".join(heapq.nsmallest(8, known)) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
     hint = f"did you mean {near[0]}?" if near else ""
     return Finding(code, place, f"there is no {what} {name}", name, listed or f"a {what}", hint)
+
+
+def _comparable(name: str, known: Collection[str]) -> Collection[str]:
+    if len(known) <= FEW:
+        return known
+    alike = (one for one in sorted(known) if one[:2] == name[:2] and abs(len(one) - len(name)) <= 2)
+    return list(islice(alike, FEW))
 
 
 def names_known(estate: Estate) -> Iterator[Finding]:

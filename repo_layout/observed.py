@@ -63,11 +63,14 @@ def tolerances_hold(ground: Ground) -> Iterator[Attributed]:
     if not estate.history:
         return
     seen = {history.region: {row.pool: seen_of(row) for row in history.rows} for history in estate.history}
+    worst = {region: max((one.least for one in rows.values()), default=0.0) for region, rows in seen.items()}
     periods = {history.region: history for history in estate.history}
     for reach in ground.reaches:
         known = seen.get(reach.region.name)
         if known is None or not reach.usable.fitting:
             continue
+        if worst[reach.region.name] * reach.contract.gang_size <= float(reach.contract.tolerance):
+            continue  # no pool is too bad, whatever its instances hold
         worse = _worse(reach, known)
         if not worse:
             continue

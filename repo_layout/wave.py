@@ -159,15 +159,13 @@ def _filled(loads: Sequence[tuple[int, int, int]], room: int) -> int:
 
 def _too_much(estate: Estate, region: RegionEntry, wave: Wave, writing: Sequence[Reach], others: int) -> Finding:
     gateway = region.checkpoint_gateway
-    most = [
-        (reach.contract.name, reach.most_in(wave.together.domains), checkpoint_on_notice(reach.contract))
-        for reach in writing
-    ]
-    most.sort(key=lambda part: (-part[1] * part[2], part[0]))
+    inside = wave.together.domains
+    sized = [(r.contract.name, r.most_in(inside), checkpoint_on_notice(r.contract)) for r in writing]
+    sized.sort(key=lambda part: (-part[1] * part[2], part[0]))
     listed = ", ".join(
-        f"{name} {about(units * size)} ({units} x {about(size)})" for name, units, size in most[:HEAVIEST]
+        f"{name} {about(units * size)} ({units} x {about(size)})" for name, units, size in sized[:HEAVIEST]
     )
-    more = f" and {len(most) - HEAVIEST} more" if len(most) > HEAVIEST else ""
+    more = f" and {len(sized) - HEAVIEST} more" if len(sized) > HEAVIEST else ""
     also = f"; {others} more {'group asks' if others == 1 else 'groups ask'} for too much" if others else ""
     message = (
         f"when {wave.together.kind} {wave.together.name} of {region.name} is taken back, up to {about(wave.amount)} of "
