@@ -6,6 +6,7 @@ the first second on), so that what it refuses cannot be met by any plan. Pure.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from contracts.findings import Finding
@@ -47,8 +48,11 @@ def _too_short(estate: Estate, contract: Contract, given_s: int, share: float) -
         f"{useful * given_s / 3600:.1f}: {floor}{above} that are interrupted {contract.tolerance} times an hour, as "
         f"tolerated, work {100 * share:.1f} % of their time for good"
     )
-    needs = f"at least {format_duration(-(-int(work * 3600 // useful) // 60 + 1) * 60)}" if useful > 0 else ""
+    most = int(useful * given_s / 3600)
+    expected = f"work: {most}" if most else "interruptions that leave time to work"
+    if contract.deadline.after is not None and useful > 0:
+        expected = f"at least {format_duration(math.ceil(work * 60 / useful) * 60)}, or at most {most} unit-hours"
     place = at(estate, f"contract/{contract.name}/deadline")
-    seen = format_duration(given_s) if contract.deadline.after is not None else str(contract.deadline.at)
+    seen = f"work: {work}"
     hint = "tolerate fewer interruptions, take checkpoints more often, raise the maximum or allow more time"
-    return Finding("EBT-218", place, message, seen, needs, hint)
+    return Finding("EBT-218", place, message, seen, expected, hint)

@@ -54,7 +54,7 @@ class Usable:
     groups: Mapping[str, Mapping[str, str]]
     fields_made: dict[tuple[str, ...], Field] = field(default_factory=dict)
     crowds_found: dict[tuple[frozenset[str], int], int] = field(default_factory=dict)
-    shortfalls_found: dict[tuple[tuple[str, ...], int], Shortfall | None] = field(default_factory=dict)
+    shortfalls_found: dict[tuple[tuple[str, ...], int, Shares], Shortfall | None] = field(default_factory=dict)
 
     def field_of(self, pools: tuple[Pool, ...]) -> Field:
         """The capacity domains of some of the pools, as these contracts see them."""
@@ -78,11 +78,15 @@ class Usable:
         )
         return Field(tuple(domains), self.shares, gang)
 
-    def first_shortfall(self, pools: tuple[Pool, ...], largest: int) -> Shortfall | None:
-        """The smallest count up to `largest` that some of the pools cannot spread, None where they spread all."""
-        key = (tuple(pool.name for pool in pools), largest)
+    def first_shortfall(self, pools: tuple[Pool, ...], largest: int, shares: Shares | None = None) -> Shortfall | None:
+        """The smallest count up to `largest` that some of the pools cannot spread, None where they spread all; under
+        the bounds that hold, or under others.
+        """
+        key = (tuple(pool.name for pool in pools), largest, shares or self.shares)
         if key not in self.shortfalls_found:
-            self.shortfalls_found[key] = self.field_of(pools).first_shortfall(largest)
+            made = self.field_of(pools)
+            made = made if key[2] == made.shares else replace(made, shares=key[2])
+            self.shortfalls_found[key] = made.first_shortfall(largest)
         return self.shortfalls_found[key]
 
     def most_in(self, domains: frozenset[str], desired: int) -> int:
@@ -120,7 +124,7 @@ class Reach:
 
     def first_shortfall_under(self, shares: Shares) -> Shortfall | None:
         """The smallest count that its eligible pools cannot spread under other bounds than those that hold."""
-        return replace(self.field_of(self.usable.fitting), shares=shares).first_shortfall(self.interruptible)
+        return self.usable.first_shortfall(self.usable.fitting, self.interruptible, shares)
 
     def most_in(self, domains: frozenset[str]) -> int:
         """The most of its units that its bounds let stand in some capacity domains."""

@@ -16,6 +16,7 @@ from contracts.values import format_size
 from pools.eligibility import class_of, eligible, instances_per_host, units_per_instance
 from pools.model import InstanceShape, Pool
 from repo_layout.blame import Attributed
+from repo_layout.documents import RegionEntry
 from repo_layout.known_names import at
 from repo_layout.model import Estate
 from repo_layout.reach import Ground
@@ -103,17 +104,10 @@ def floors_fit(ground: Ground) -> Iterator[Attributed]:
     """The floors of each region fit its committed pools, whole instances, the choosiest contracts first."""
     estate = ground.estate
     for region in estate.settings.regions:
-        committed = [pool for pool in estate.pools_of(region.name) if pool.committed]
-        left = {
-            pool.aggregate: Counter(
-                {_Rest(pool.hosts.vcpu, pool.hosts.memory, pool.hosts.gpu, pool.hosts.local_disk): pool.hosts.count}
-            )
-            for pool in committed
-        }
-        asking = _asking(estate.contracts_of(region.name), committed)
+        left, asking = _committed(estate, region)
         asked: dict[str, int] = defaultdict(int)
         rivals = _rivals(asking, f"aggregate/{region.name}")
-        for each in sorted(asking, key=lambda one: (len(one.fitting), one.contract.name)):
+        for each in asking:
             contract = each.contract
             name = class_of(contract.eligibility)
             asked[name] += contract.floor
@@ -121,6 +115,38 @@ def floors_fit(ground: Ground) -> Iterator[Attributed]:
                 found = _no_room(estate, each, region=region.name, asked=asked[name], short=short)
                 alone = frozenset({f"contract/{contract.name}", f"aggregate/{region.name}"})
                 yield Attributed(found, rivals[each.fitting[0].aggregate] if each.fitting else alone)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What the floors leave of one committed aggregate, over all its hosts."""
+
+    vcpu: int
+    gpu: int
+
+
+def left_after_floors(estate: Estate, region: RegionEntry) -> Mapping[str, Left]:
+    """What every floor of a region leaves of its committed aggregates, by name, placed as `floors_fit` places them."""
+    left, asking = _committed(estate, region)
+    for each in asking:
+        _place(each, left)
+    return {
+        name: Left(sum(rest.vcpu * n for rest, n in hosts.items()), sum(rest.gpu * n for rest, n in hosts.items()))
+        for name, hosts in left.items()
+    }
+
+
+def _committed(estate: Estate, region: RegionEntry) -> tuple[Mapping[str, Counter[_Rest]], list[_Asking]]:
+    """The empty hosts of a region's committed aggregates, and who asks for them, the choosiest first."""
+    committed = [pool for pool in estate.pools_of(region.name) if pool.committed]
+    hosts = {
+        pool.aggregate: Counter(
+            {_Rest(pool.hosts.vcpu, pool.hosts.memory, pool.hosts.gpu, pool.hosts.local_disk): pool.hosts.count}
+        )
+        for pool in committed
+    }
+    asking = _asking(estate.contracts_of(region.name), committed)
+    return hosts, sorted(asking, key=lambda one: (len(one.fitting), one.contract.name))
 
 
 def _asking(contracts: Sequence[Contract], committed: Sequence[Pool]) -> list[_Asking]:

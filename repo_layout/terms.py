@@ -78,7 +78,7 @@ def _relied(term: _Term) -> str:
     if not term.relied_on:
         return ""
     more = f" and {len(term.relied_on) - NAMED} more" if len(term.relied_on) > NAMED else ""
-    return f"; {', '.join(term.relied_on[:NAMED])}{more} rely on it"
+    return f"; relied on by {', '.join(term.relied_on[:NAMED])}{more}"
 
 
 def _terms(ground: Ground) -> Iterator[_Term]:

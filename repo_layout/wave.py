@@ -101,7 +101,7 @@ def waves_of(ground: Ground, region: str) -> tuple[Wave, ...]:
             units[load] += reach.most_in(together.domains)
         room = _room(ground.estate, region, together)
         found = [
-            Wave(together, sum(_most(units, due_s, hardware, had) for hardware, had in room.items()), due_s)
+            Wave(together, sum(most_written(units, due_s, hardware, had) for hardware, had in room.items()), due_s)
             for due_s in sorted({load.due_s for load, count in units.items() if count})
         ]
         if found:
@@ -133,7 +133,7 @@ def _room(estate: Estate, region: str, together: Together) -> Mapping[Hardware, 
     return room
 
 
-def _most(units: Mapping[Load, int], due_s: int, hardware: Hardware, room: Room) -> int:
+def most_written(units: Mapping[Load, int], due_s: int, hardware: Hardware, room: Room) -> int:
     """The most bytes due by then that hosts full of the heaviest checkpoints write.
 
     By each resource alone the heaviest go first and the last one counts in part (Dantzig 1957); the scarcest resource
