@@ -210,6 +210,7 @@ def _file_of(rows: Sequence[Pool]) -> PoolFile:
         project=one.project,
         join_profile=one.join_profile,
         notice_window=one.notice_window_s,
+        checkpoint_throughput=one.checkpoint_throughput,
         user_data_limit=one.user_data_limit,
         hosts=one.hosts,
         attributes=one.attributes,

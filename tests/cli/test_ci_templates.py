@@ -31,10 +31,7 @@ BIN = Path(sys.executable).parent
 COMING = {
     ("validate", "--base"),
     ("diff", ""),
-    ("compile", ""),
     ("compile", "--base"),
-    ("sign", ""),
-    ("publish", ""),
 }
 
 
