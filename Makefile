@@ -18,7 +18,7 @@ TEST_WORKERS ?= 2
 # The benchmarks score recorded reclamations where the folder beside the checkout holds them.
 SHARED_TRACES := $(abspath $(wildcard ../shared/traces))
 
-.PHONY: help demo test test-interop lint lock setup clean
+.PHONY: help demo test test-interop lint lock setup clean slurm
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-zA-Z-]+(-NAME)?:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,7 +31,7 @@ setup: .venv/.compiled .tools/bin/cue ## install everything the other targets ne
 demo: setup ## the main job: a day of one region through a reclaim wave, a screen and a report
 	@$(BIN)/ebbtide demo
 
-test: lint .tools/bin/cue ## lint, types, import order and every test but the rare peers
+test: lint .tools/bin/cue slurm ## lint, types, import order and every test but the rare peers
 	@echo "==> tests, $(TEST_WORKERS) at a time"
 	@$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
 
@@ -47,6 +47,12 @@ lint: .venv/.compiled ## ruff, mypy and import-linter
 	@echo "==> import order"
 	@$(BIN)/lint-imports > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
 	@tail -n 2 .venv/lint-imports.log
+
+# Debian's packages of Slurm, which some tests and one benchmark start; EBBTIDE_WITHOUT_SLURM=1 goes without.
+slurm:
+	@tools/slurm.sh
+
+bench-admission-slurm: slurm
 
 bench-%: setup
 	@module=$(subst -,_,$*); [ -f benchmarks/$$module.py ] || { \

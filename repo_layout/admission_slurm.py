@@ -138,7 +138,7 @@ def _partitions(view: AdmissionView) -> list[str]:
 
 
 def _instances(view: AdmissionView) -> str:
-    """What the names of this region's instances start with, stand-ins included; `reconciler.fleet.name_of` gives them."""
+    """What the names of this region's instances start with, stand-ins included; the reconciler gives them."""
     return f"eb-{view.region}-"
 
 

@@ -6,10 +6,11 @@
 -- Slurm lets a job in when this script fails while running, so nothing here runs outside a protected call.
 
 local FORMAT = 1
-local MARK = "ebbtide contract="
+local MARK = "ebbtide contract:"
 local FEATURE = "ebbtide_"
 local RETRY_S = 10           -- a table that was not taken is tried again this often, or at once when it changes
 local LARGEST_TABLE = 8388608 -- bytes; 5,000 contracts take 1.4 MB
+local LONGEST_TABLE = 20000000 -- steps of the interpreter, under a second; 5,000 contracts take 150,000
 local NAMES_SHOWN = 6
 
 local NO_VAL16, NO_VAL = 65534, 4294967294
@@ -81,7 +82,11 @@ local function read(size)
   if not seal or text:sub(-#seal - 12) ~= "-- the end " .. seal .. "\n" then error("it is cut short or not ours", 0) end
   local chunk, why = compile(text)
   if not chunk then error(why, 0) end
-  return check(chunk())
+  debug.sethook(function() error("it does not end", 0) end, "", LONGEST_TABLE)
+  local ok, found = pcall(chunk)
+  debug.sethook()
+  if not ok then error(found, 0) end
+  return check(found)
 end
 
 local function refresh()
@@ -379,8 +384,8 @@ local function place(name, entry, job)
   if job.prefer and job.prefer ~= "" then job.prefer = bound("--prefer", job.prefer, feature) end
   job.partition = entry.partition
   job.account = entry.account
-  job.admin_comment = MARK .. name .. " digest=" .. entry.digest:sub(1, 12)
-    .. " version=" .. string.format("%.0f", held.version)
+  job.admin_comment = MARK .. name .. "@" .. entry.digest:sub(1, 12)
+    .. " version:" .. string.format("%.0f", held.version)
 end
 
 -- Judgement ------------------------------------------------------------------------------------------------------

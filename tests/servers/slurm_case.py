@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ PAST_MS = 1_000_000_000_000  # 2001-09-09
 SLEEP = "#!/bin/sh\nexec sleep 60\n"
 
 
-def contract(workload: str, **changes: object) -> Admitted:
+def contract(workload: str, **changes: Any) -> Admitted:  # noqa: ANN401 - fields of Admitted, each of its own type
     """A contract of two CPUs and 4 GiB a unit, at most four units, for account risk in partition batch."""
     plain = Admitted(
         workload=workload,
@@ -58,7 +59,7 @@ def view(*contracts: Admitted, version: int = 7, expires_ms: int = FAR_FUTURE_MS
 
 
 def instance(name: str, workload: str, *more: str) -> Node:
-    """A node as an instance of a workload joins: n1 stands for one, since only instances of ours carry these features."""
+    """A node that carries what an instance of a workload carries when it joins."""
     entry = next(one for one in CONTRACTS if one.workload == workload)
     return Node(name, f"CPUs=8 RealMemory=64000 Feature={','.join((*features_of(entry), *more))}")
 
@@ -72,7 +73,7 @@ PartitionName=everything Nodes=ALL MaxTime=INFINITE State=UP
 
 
 def cluster_of(*nodes: Node, scripts: Mapping[str, str] | None = None, settings: str = "JobSubmitPlugins=lua") -> Slurm:
-    """A cluster, not yet started, with the files of `view()` or others; skips where the developer chose to go without."""
+    """A cluster, not yet started, with the files of `view()` or others; skips where a person chose to go without."""
     if missing() and os.environ.get("EBBTIDE_WITHOUT_SLURM"):
         pytest.skip("EBBTIDE_WITHOUT_SLURM is set, and Slurm is not installed")
     return Slurm(

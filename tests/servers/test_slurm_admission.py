@@ -68,7 +68,7 @@ def test_the_contract_alone_brings_partition_account_requeue_and_its_own_instanc
     seen = shown(cluster, submit(cluster, f"{ALPHA}@{CONTRACTS[0].digest[:12]} nightly").job)
     assert (seen["Partition"], seen["Account"], seen["Requeue"]) == ("batch", "risk", "1")
     assert seen["Features"] == "ebbtide_alpha"
-    assert seen["AdminComment"].strip() == f"ebbtide contract=alpha digest={CONTRACTS[0].digest[:12]} version=7"
+    assert seen["AdminComment"].strip() == f"ebbtide contract:alpha@{CONTRACTS[0].digest[:12]} version:7"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,13 @@ def test_the_contract_alone_brings_partition_account_requeue_and_its_own_instanc
         (("-p", "everything"), "partition everything is reclaimable capacity"),
         (("-p", "everything", ALPHA), "holds for partition batch, and this job asks for everything"),
         (("-A", "physics", ALPHA), "holds for account risk, and this job is charged to physics"),
-        (("-C", "ebbtide_alpha",), "names no contract"),
+        (
+            (
+                "-C",
+                "ebbtide_alpha",
+            ),
+            "names no contract",
+        ),
         (("-p", "open", "--prefer=ebbtide_alpha"), "names no contract"),
         (("-C", "ebbtide_beta", ALPHA), "--constraint=ebbtide_beta names instances of Ebbtide"),
         (("--prefer=ebbtide_beta", ALPHA), "--prefer=ebbtide_beta names instances of Ebbtide"),
@@ -157,7 +163,9 @@ def test_a_gang_is_taken_whole(cluster: Slurm) -> None:
     ("asked", "limit", "told"),
     [("0-99", "4", True), ("0-9%2", "2", False), ("0-9%8", "4", True), ("1,3,5", "", False), ("0-20:10", "", False)],
 )
-def test_an_array_runs_no_more_at_once_than_its_contract_has(cluster: Slurm, asked: str, limit: str, told: bool) -> None:
+def test_an_array_runs_no_more_at_once_than_its_contract_has(
+    cluster: Slurm, asked: str, limit: str, told: bool
+) -> None:
     answer = submit(cluster, ALPHA, "-a", asked)
     assert shown(cluster, answer.job).get("ArrayTaskThrottle", "") == limit
     assert ("elements of this array run at once" in answer.said) == told
@@ -205,7 +213,13 @@ def test_interactive_work_under_another_restart_runs_and_is_told_so(cluster: Slu
 
 @pytest.mark.parametrize(
     "options",
-    [(ALPHA,), (ALPHA, "-C", "fast"), (ALPHA, "-C", "slow|fast"), (ALPHA, "--prefer=fast"), (ALPHA, "--prefer=slow|fast")],
+    [
+        (ALPHA,),
+        (ALPHA, "-C", "fast"),
+        (ALPHA, "-C", "slow|fast"),
+        (ALPHA, "--prefer=fast"),
+        (ALPHA, "--prefer=slow|fast"),
+    ],
 )
 def test_a_job_lands_on_the_instances_of_its_own_workload(cluster: Slurm, options: tuple[str, ...]) -> None:
     answer = submit(cluster, *options, hold=False)

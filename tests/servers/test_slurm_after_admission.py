@@ -1,0 +1,171 @@
+"""What a real slurmctld lets happen to jobs, partitions and nodes after admission: the ways around the filter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.servers.slurm_case import becomes, clear, instance, shown, started, submit
+from tools.servers.process import wait_until
+from tools.servers.slurm import UNPRIVILEGED, Node, Slurm
+
+ALPHA = "--comment=contract:alpha"
+DENIED = "Access/permission denied"
+
+
+@pytest.fixture(name="whole", scope="module")
+def _whole() -> Iterator[Slurm]:
+    yield from started(instance("n1", "alpha"), instance("n2", "beta"), Node("n3"))
+
+
+@pytest.fixture(name="cluster")
+def _cluster(whole: Slurm) -> Iterator[Slurm]:
+    yield whole
+    clear(whole)
+
+
+def update(cluster: Slurm, job: int, *changes: str, user: str = UNPRIVILEGED) -> str:
+    """What `scontrol update` of a job said; empty when it was done."""
+    done = cluster.run(["scontrol", "update", f"jobid={job}", *changes], user=user)
+    assert (done.returncode == 0) == (done.stderr == ""), done
+    return done.stderr
+
+
+@pytest.mark.parametrize("user", [UNPRIVILEGED, "root"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "comment=contract:beta",
+        "comment=",
+        "partition=open",
+        "account=physics",
+        "requeue=0",
+        "features=ebbtide_beta",
+        "features=",
+        "prefer=ebbtide_beta",
+        "numcpus=100",
+        "numnodes=4",
+        "minmemorynode=63000",
+        "minmemorycpu=9000",
+        "tresperjob=gres:gpu:4",
+        "gres=gpu:4",
+    ],
+)
+def test_nobody_changes_what_was_admitted(cluster: Slurm, change: str, user: str) -> None:
+    job = submit(cluster, ALPHA).job
+    before = shown(cluster, job)
+    assert DENIED in update(cluster, job, change, user=user)
+    assert shown(cluster, job) == before
+
+
+def test_the_log_says_who_tried_to_change_what_since_slurm_tells_them_nothing(cluster: Slurm) -> None:
+    job = submit(cluster, ALPHA).job
+    update(cluster, job, "partition=open")
+    assert f"ebbtide: job {job}, uid 65534: partition was judged at submission and stays" in cluster.log()
+    assert "is not supported" not in cluster.log()
+
+
+def test_an_operator_does_not_forge_the_mark_of_admission(cluster: Slurm) -> None:
+    job = submit(cluster, ALPHA).job
+    assert DENIED in update(cluster, job, "admincomment=none", user="root")
+    other = submit(cluster).job
+    assert update(cluster, other, "admincomment=mine", user="root") == ""
+
+
+@pytest.mark.parametrize("change", ["timelimit=5", "nice=100", "name=other", "mailuser=x@example.org"])
+def test_everything_else_about_an_admitted_job_stays_the_persons_own(cluster: Slurm, change: str) -> None:
+    assert update(cluster, submit(cluster, ALPHA).job, change) == ""
+
+
+def test_saying_again_what_holds_is_no_change(cluster: Slurm) -> None:
+    job = submit(cluster, ALPHA).job
+    assert update(cluster, job, "comment=contract:alpha", "partition=batch", "account=risk") == ""
+
+
+def test_hold_and_release_work(cluster: Slurm) -> None:
+    job = submit(cluster, ALPHA).job
+    assert cluster.run(["scontrol", "release", str(job)], user=UNPRIVILEGED).returncode == 0
+    assert becomes(cluster, job, "RUNNING")
+
+
+@pytest.mark.parametrize("user", [UNPRIVILEGED, "root"])
+@pytest.mark.parametrize("change", ["partition=batch", "partition=open,batch", "features=ebbtide_alpha"])
+def test_no_job_is_moved_into_reclaimable_capacity(cluster: Slurm, change: str, user: str) -> None:
+    job = submit(cluster, ALPHA, "-p", "open").job
+    assert DENIED in update(cluster, job, change, user=user)
+    assert shown(cluster, job)["Partition"] == "open"
+
+
+def test_a_job_elsewhere_is_changed_freely(cluster: Slurm) -> None:
+    job = submit(cluster).job
+    assert update(cluster, job, "comment=contract:alpha", "requeue=0", "numcpus=4", "account=physics") == ""
+
+
+def test_a_requeued_job_keeps_its_contract_and_returns_to_its_own_instances(cluster: Slurm) -> None:
+    job = submit(cluster, ALPHA, hold=False).job
+    assert becomes(cluster, job, "RUNNING")
+    assert cluster.run(["scontrol", "requeue", str(job)], user=UNPRIVILEGED).returncode == 0
+    assert wait_until(lambda: shown(cluster, job)["Restarts"] == "1", within_s=5.0)
+    seen = shown(cluster, job)
+    assert (seen["Features"], seen["Partition"], seen["Requeue"]) == ("ebbtide_alpha", "batch", "1")
+    assert DENIED in update(cluster, job, "features=")
+
+
+def test_a_node_that_is_lost_puts_its_job_back_in_the_queue(cluster: Slurm) -> None:
+    job = submit(cluster, ALPHA, hold=False).job
+    assert becomes(cluster, job, "RUNNING")
+    cluster.run(["scontrol", "update", "nodename=n1", "state=down", "reason=reclaimed"])
+    assert wait_until(lambda: shown(cluster, job)["Restarts"] == "1", within_s=5.0)
+    cluster.run(["scontrol", "update", "nodename=n1", "state=resume"])
+
+
+def test_the_throttle_of_an_array_is_raised_behind_the_scripts_back(cluster: Slurm) -> None:
+    job = submit(cluster, ALPHA, "-a", "0-99").job
+    assert shown(cluster, job)["ArrayTaskThrottle"] == "4"
+    assert update(cluster, job, "arraytaskthrottle=50") == ""
+    assert shown(cluster, job)["ArrayTaskThrottle"] == "50", "Slurm sets it before it asks; the instances bound it then"
+
+
+def test_a_partition_that_an_operator_makes_of_instances_is_reclaimable_at_once(cluster: Slurm) -> None:
+    cluster.start_node("eb-aarhus-9-000042", dynamic="CPUs=8 RealMemory=64000 Feature=ebbtide_x")
+    try:
+        assert wait_until(lambda: "eb-aarhus-9" in cluster.run(["sinfo", "-N", "-h"]).stdout, within_s=10.0)
+        made = cluster.run(["scontrol", "create", "partitionname=shortcut", "nodes=eb-aarhus-9-000042", "state=up"])
+        assert made.returncode == 0, made
+        assert "partition shortcut is reclaimable capacity" in submit(cluster, "-p", "shortcut").said
+        assert submit(cluster, "-p", "open").admitted
+        cluster.run(["scontrol", "update", "partitionname=open", "nodes=n3,eb-aarhus-9-000042"])
+        assert "partition open is reclaimable capacity" in submit(cluster).said
+    finally:
+        cluster.run(["scontrol", "update", "partitionname=open", "nodes=n3"])
+        cluster.run(["scontrol", "delete", "partitionname=shortcut"])
+        cluster.stop_node("eb-aarhus-9-000042")
+    assert submit(cluster).admitted
+
+
+def test_a_job_that_waited_when_an_operator_added_instances_is_not_judged_again(cluster: Slurm) -> None:
+    job = submit(cluster).job
+    cluster.start_node("eb-aarhus-9-000043", dynamic="CPUs=8 RealMemory=64000 Feature=ebbtide_x")
+    try:
+        assert wait_until(lambda: "eb-aarhus-9" in cluster.run(["sinfo", "-N", "-h"]).stdout, within_s=10.0)
+        cluster.run(["scontrol", "update", "partitionname=open", "nodes=eb-aarhus-9-000043"])
+        cluster.run(["scontrol", "release", str(job)])
+        assert becomes(cluster, job, "RUNNING")
+        assert shown(cluster, job)["NodeList"] == "eb-aarhus-9-000043", "this is the operator's own doing"
+    finally:
+        clear(cluster)
+        cluster.run(["scontrol", "update", "partitionname=open", "nodes=n3"])
+        cluster.stop_node("eb-aarhus-9-000043")
+
+
+def test_a_reservation_opens_nothing(cluster: Slurm) -> None:
+    reserve = ["reservationname=mine", "starttime=now", "duration=60", f"users={UNPRIVILEGED}", "nodes=n1"]
+    assert cluster.run(["scontrol", "create", *reserve]).returncode == 0
+    try:
+        assert "names no contract" in submit(cluster, "--reservation=mine", "-p", "batch").said
+        wrong = submit(cluster, "--reservation=mine", "--comment=contract:beta", hold=False)
+        assert not wrong.admitted or shown(cluster, wrong.job)["JobState"] == "PENDING"
+    finally:
+        clear(cluster)
+        cluster.run(["scontrol", "delete", "reservationname=mine"])
