@@ -1,8 +1,9 @@
-"""How much later `sbatch` returns because a contract is asked for: one machine, three slurmctlds, the same jobs in turn.
+"""How much later `sbatch` returns because a contract is asked for: the same jobs, in turn, to slurmctlds side by side.
 
-The first has no plugin, the second Slurm's Lua plugin with a script that says yes, the third the rendered script and a
-table of 220 contracts. Each round submits to all three in changing order; figures are medians over rounds of what the
-person waits for and of what slurmctld itself books for the request. Run by `make bench-admission-slurm`.
+One has no plugin, one Slurm's Lua plugin with a script that says yes, two the rendered script and a table of 220
+contracts: for work that is admitted and for work elsewhere. Each round submits to all in changing order; figures are
+medians over rounds of what the person waits for, and the processor time of slurmctld for each job. A second pass runs
+with a long queue, because the plugin lists all jobs at each request. Run by `make bench-admission-slurm`.
 """
 
 from __future__ import annotations
@@ -12,21 +13,20 @@ import contextlib
 import json
 import os
 import random
-import re
 import statistics
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from pathlib import Path
 
 from repo_layout.admission import AdmissionView, Admitted
 from repo_layout.admission_slurm import render
-from tools.servers.slurm import Node, Slurm
+from tools.servers.slurm import Node, Slurm, resident_mib
 
 CONTRACTS = 220
 RUNS = 300
 QUEUED = 1_000
-"""Jobs waiting during the second pass: the plugin lists all of them at each request, whatever the script does."""
+"""Jobs that wait during the second pass."""
 FAR_FUTURE_MS = 4_102_444_800_000
 BARE = "function slurm_job_submit() return slurm.SUCCESS end\nfunction slurm_job_modify() return slurm.SUCCESS end\n"
 PARTITIONS = """\
@@ -34,15 +34,7 @@ PartitionName=batch Nodes=n1 MaxTime=INFINITE State=UP
 PartitionName=open Nodes=n1 Default=YES MaxTime=INFINITE State=UP
 """
 JOB = "#!/bin/sh\ntrue\n"
-BOOKED = re.compile(r"_slurm_rpc_submit_batch_job: JobId=\d+ .*usec=(\d+)")
-
-
-@dataclass(slots=True)
-class Times:
-    """Milliseconds of one kind of submission: what the person waited, and what slurmctld booked."""
-
-    waited: list[float] = field(default_factory=list)
-    booked: list[float] = field(default_factory=list)
+Kinds = Mapping[str, tuple[Slurm, tuple[str, ...]]]
 
 
 def view() -> AdmissionView:
@@ -90,41 +82,39 @@ def cluster(scripts: Mapping[str, str], *, plugin: bool) -> Slurm:
     return one
 
 
-def submit(one: Slurm, times: Times, *options: str) -> None:
-    """One held job, timed."""
+def submit(one: Slurm, *options: str) -> float:
+    """One held job; milliseconds until `sbatch` is done."""
     begin = time.perf_counter()
     done = one.run(["sbatch", "--hold", "--parsable", *options], script=JOB)
-    times.waited.append((time.perf_counter() - begin) * 1e3)
+    waited = (time.perf_counter() - begin) * 1e3
     if done.returncode:
         raise RuntimeError(done.stderr)
+    return waited
 
 
-def measure(kinds: Mapping[str, tuple[Slurm, tuple[str, ...]]], runs: int, chance: random.Random) -> dict[str, Times]:
-    """`runs` rounds over all kinds in changing order; the first five warm up and are dropped."""
-    times = {kind: Times() for kind in kinds}
-    for _ in range(runs + 5):
+def busy_ms(one: Slurm) -> float:
+    """Processor time of slurmctld since it started, ended threads included."""
+    fields = Path(f"/proc/{one.server().pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * 1e3 / os.sysconf("SC_CLK_TCK")
+
+
+def measure(kinds: Kinds, runs: int, chance: random.Random, suffix: str) -> dict[str, float]:
+    """Medians over `runs` rounds, and of the paired differences to the server without the plugin."""
+    for one, options in kinds.values():
+        submit(one, *options)
+    before = {kind: busy_ms(one) for kind, (one, _) in kinds.items()}
+    waited: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for _ in range(runs):
         for kind in chance.sample(sorted(kinds), len(kinds)):
             one, options = kinds[kind]
-            with (one.folder / "log" / "slurmctld.log").open(encoding="utf-8") as log:
-                log.seek(0, os.SEEK_END)
-                submit(one, times[kind], *options)
-                times[kind].booked += [int(found) / 1e3 for found in BOOKED.findall(log.read())]
-    for each in times.values():
-        del each.waited[:5], each.booked[:5]
-    return times
-
-
-def figures(times: Mapping[str, Times], suffix: str) -> dict[str, float]:
-    """Medians, and the medians of paired differences against the server without the plugin."""
+            waited[kind].append(submit(one, *options))
     found: dict[str, float] = {}
-    for kind, each in times.items():
-        found[f"{kind}{suffix}_ms"] = round(statistics.median(each.waited), 3)
-        found[f"{kind}{suffix}_server_ms"] = round(statistics.median(each.booked), 3)
+    for kind, (one, _) in kinds.items():
+        found[f"{kind}{suffix}_ms"] = round(statistics.median(waited[kind]), 2)
+        found[f"{kind}{suffix}_server_ms"] = round((busy_ms(one) - before[kind]) / runs, 3)
     for kind in ("lua", "admitted", "elsewhere"):
-        late = [a - b for a, b in zip(times[kind].waited, times["without"].waited, strict=True)]
-        booked = [a - b for a, b in zip(times[kind].booked, times["without"].booked, strict=True)]
-        found[f"{kind}{suffix}_added_ms"] = round(statistics.median(late), 3)
-        found[f"{kind}{suffix}_server_added_ms"] = round(statistics.median(booked), 3)
+        later = [a - b for a, b in zip(waited[kind], waited["without"], strict=True)]
+        found[f"{kind}{suffix}_added_ms"] = round(statistics.median(later), 3)
     return found
 
 
@@ -136,27 +126,26 @@ def main() -> int:
     asked = arguments.parse_args()
     chance = random.Random(1)
     contract = ("--comment=contract:workload-117",)
+    spelt_out = ("-p", "batch", "-A", "team-17", "-C", "ebbtide_workload-117", *contract)
     with contextlib.ExitStack() as stack:
-        without = stack.enter_context(cluster({}, plugin=False))
-        lua = stack.enter_context(cluster({"job_submit.lua": BARE}, plugin=True))
-        ours = stack.enter_context(cluster({}, plugin=True))
-        kinds = {
-            "without": (without, ("-p", "batch", "-A", "team-17", "-C", "ebbtide_workload-117", *contract)),
-            "lua": (lua, ("-p", "batch", "-A", "team-17", "-C", "ebbtide_workload-117", *contract)),
-            "admitted": (ours, contract),
-            "elsewhere": (ours, ("-p", "open")),
+        kinds: Kinds = {
+            "without": (stack.enter_context(cluster({}, plugin=False)), spelt_out),
+            "lua": (stack.enter_context(cluster({"job_submit.lua": BARE}, plugin=True)), spelt_out),
+            "admitted": (stack.enter_context(cluster({}, plugin=True)), contract),
+            "elsewhere": (stack.enter_context(cluster({}, plugin=True)), ("-p", "open")),
         }
-        found = figures(measure(kinds, asked.runs, chance), "")
-        for one in (without, lua, ours):
+        found = measure(kinds, asked.runs, chance, "")
+        for one, _ in kinds.values():
             for _ in range(asked.queued):
-                submit(one, Times(), "-p", "open")
-        found |= figures(measure(kinds, asked.runs // 2, chance), "_queued")
-        found["resident_mib"] = round(ours.resident_mib(), 1)
-        found["without_resident_mib"] = round(without.resident_mib(), 1)
-    for kind in ("without", "lua", "admitted", "elsewhere"):
-        booked, later = found[f"{kind}_server_ms"], found[f"{kind}_queued_server_ms"]
+                submit(one, "-p", "open")
+        found |= measure(kinds, asked.runs, chance, "_queued")
+        found |= {f"{kind}_resident_mib": round(resident_mib(one.server()), 1) for kind, (one, _) in kinds.items()}
+    for kind in kinds:
+        waited, server = found[f"{kind}_ms"], found[f"{kind}_server_ms"]
+        queued, queued_server = found[f"{kind}_queued_ms"], found[f"{kind}_queued_server_ms"]
         print(
-            f"{kind:10} {found[f'{kind}_ms']:6.2f} ms; slurmctld books {booked:.3f}, with a long queue {later:.3f} ms"
+            f"{kind:10}{waited:6.2f} ms, slurmctld busy {server:.2f} ms; "
+            f"{asked.queued} jobs queued: {queued:.2f} ms, {queued_server:.2f} ms"
         )
     print(
         json.dumps(

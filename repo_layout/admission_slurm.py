@@ -75,6 +75,7 @@ def nodes(view: AdmissionView) -> str:
     cpus = _up(max(one.vcpu * one.maximum for one in view.table))
     memory = _up(max(one.memory * one.maximum for one in view.table) // MIB)
     gpus = max(one.gpu * one.maximum for one in view.table)
+    longest = max(one.drain_budget_s for one in view.table)
     line = [
         f"NodeName={_instances(view)}none-[1-{_up(count)}]",
         "NodeAddr=127.0.0.1",
@@ -88,6 +89,7 @@ def nodes(view: AdmissionView) -> str:
             f"# Contracts of {_comment(view.cluster)}, version {view.version}. In slurm.conf, before the partitions:",
             f"#   Include {NODES}",
             *(f"#   PartitionName={one} Nodes={FEATURE}{one} ..." for one in _partitions(view)),
+            f"# A requeued job is killed after KillWait: at least {longest} here.",
             *sets,
             " ".join(line),
             "",

@@ -137,6 +137,17 @@ def test_a_script_knows_the_names_that_the_reconciler_gives_to_instances() -> No
     assert f"NodeName={prefix[1]}none-[1-8] " in render(view())[NODES]
 
 
+def test_the_nodes_file_names_the_longest_drain_that_slurm_has_to_wait_for() -> None:
+    slow = view(*CONTRACTS, contract("slow", drain_budget_s=110))
+    assert "KillWait: at least 110 " in render(slow)[NODES]
+
+
+def test_a_cluster_without_contracts_admits_nobody_and_has_no_stand_ins() -> None:
+    empty = AdmissionView("example", "aarhus", "aarhus-hpc", "slurm", 7, 0, ())
+    assert render(empty)[NODES] == "# No contract runs on aarhus-hpc.\n"
+    assert "workloads = {\n  }," in table(empty)
+
+
 CASES = (
     (batch("alpha"), True, "-"),
     (batch("alpha", requeue=0), False, "--no-requeue"),

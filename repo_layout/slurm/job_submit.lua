@@ -12,6 +12,7 @@ local RETRY_S = 10           -- a table that was not taken is tried again this o
 local LARGEST_TABLE = 8388608 -- bytes; 5,000 contracts take 1.4 MB
 local LONGEST_TABLE = 20000000 -- steps of the interpreter, under a second; 5,000 contracts take 150,000
 local NAMES_SHOWN = 6
+local ALTERNATES = 8
 
 local NO_VAL16, NO_VAL = 65534, 4294967294
 
@@ -115,11 +116,23 @@ local function each(text)
 end
 
 -- A partition is ours when a contract names it, or when it holds an instance: whoever put it there.
-local function is_ours(name, parts)
+local function holds_instances(name, parts)
   if RENDERED.partitions[name] or (held and held.partitions[name]) then return true end
   local part = parts and parts[name]
   local nodes = part and part.nodes
   return nodes ~= nil and nodes:find(RENDERED.instances, 1, true) ~= nil
+end
+
+-- One that takes no jobs passes them to its alternate: so many times at most.
+local function is_ours(name, parts)
+  for _ = 1, ALTERNATES do
+    if holds_instances(name, parts) then return true end
+    local part = parts and parts[name]
+    local takes_jobs = not part or not part.state_up or part.state_up % 2 == 1
+    if takes_jobs or not part.alternate or part.alternate == "" then return false end
+    name = part.alternate
+  end
+  return true
 end
 
 local function default_partition(parts)
@@ -181,13 +194,13 @@ local function entry_of(job, where)
   if not name then
     refuse("partition " .. plain(where) .. " is reclaimable capacity, and this job names no contract",
       "add --comment=contract:NAME; contracts for this partition: " .. candidates(where, job.account)
-      .. " (a new one is a file contracts/TEAM/NAME.yaml in the estate)")
+      .. " (a new one is contracts/<team>/<workload>.yaml in the estate)")
   end
   local entry = held.workloads[name]
   if not entry then
     refuse("no contract " .. plain(name) .. " is admitted on this cluster",
       "contracts for this partition: " .. candidates(where, job.account)
-      .. "; see `ebbtide explain workload " .. plain(name) .. "` for where it runs")
+      .. "; see `ebbtide explain contract " .. plain(name) .. "` for where it runs")
   end
   if digest and (#digest < 8 or entry.digest:sub(1, #digest) ~= digest:lower()) then
     refuse("contract " .. plain(name) .. " was altered: this job means " .. plain(digest) .. ", in force is "

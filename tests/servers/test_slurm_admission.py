@@ -32,7 +32,7 @@ def test_a_job_without_a_contract_is_told_what_to_add_and_which_contracts_there_
     assert "partition batch is reclaimable capacity, and this job names no contract" in answer.said
     assert "add --comment=contract:NAME" in answer.said
     assert "alpha, beta, gang" in answer.said
-    assert "contracts/TEAM/NAME.yaml" in answer.said
+    assert "contracts/<team>/<workload>.yaml" in answer.said
 
 
 def test_work_elsewhere_is_left_as_it_is(cluster: Slurm) -> None:
@@ -46,7 +46,7 @@ def test_work_elsewhere_is_left_as_it_is(cluster: Slurm) -> None:
 @pytest.mark.parametrize(
     ("comment", "words"),
     [
-        ("contract:nothing", ("no contract nothing is admitted on this cluster", "ebbtide explain workload nothing")),
+        ("contract:nothing", ("no contract nothing is admitted on this cluster", "ebbtide explain contract nothing")),
         ("contract:", ("names no contract",)),
         ("see contract:alpha", ("names no contract",)),
         ("contract:alpha@deadbeef", ("contract alpha was altered", "contracts/risk/alpha.yaml")),
@@ -246,4 +246,4 @@ def test_a_job_waits_for_an_instance_that_joins_as_a_dynamic_node_and_runs_there
         assert shown(cluster, answer.job)["NodeList"] == "eb-aarhus-1-000001"
     finally:
         clear(cluster)
-        cluster.stop_node("eb-aarhus-1-000001")
+        cluster.end("eb-aarhus-1-000001")

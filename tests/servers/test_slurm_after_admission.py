@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.servers.slurm_case import becomes, clear, instance, shown, started, submit
+from repo_layout.admission_slurm import TABLE, table
+from tests.servers.slurm_case import PAST_MS, becomes, clear, instance, shown, started, submit, view
 from tools.servers.process import wait_until
 from tools.servers.slurm import UNPRIVILEGED, Node, Slurm
 
@@ -112,6 +113,20 @@ def test_a_requeued_job_keeps_its_contract_and_returns_to_its_own_instances(clus
     assert DENIED in update(cluster, job, "features=")
 
 
+def test_a_requeued_job_goes_on_although_the_bundle_has_expired_since(cluster: Slurm) -> None:
+    job = submit(cluster, ALPHA, hold=False).job
+    assert becomes(cluster, job, "RUNNING")
+    cluster.write(TABLE, table(view(version=8, expires_ms=PAST_MS)))
+    try:
+        assert "has expired" in submit(cluster, ALPHA).said
+        assert cluster.run(["scontrol", "requeue", str(job)]).returncode == 0
+        assert wait_until(lambda: shown(cluster, job)["Restarts"] == "1", within_s=5.0)
+        assert shown(cluster, job)["JobState"] in {"PENDING", "COMPLETING", "RUNNING"}
+    finally:
+        cluster.write(TABLE, table(view(version=9)))
+    assert submit(cluster, ALPHA).admitted
+
+
 def test_a_node_that_is_lost_puts_its_job_back_in_the_queue(cluster: Slurm) -> None:
     job = submit(cluster, ALPHA, hold=False).job
     assert becomes(cluster, job, "RUNNING")
@@ -140,7 +155,7 @@ def test_a_partition_that_an_operator_makes_of_instances_is_reclaimable_at_once(
     finally:
         cluster.run(["scontrol", "update", "partitionname=open", "nodes=n3"])
         cluster.run(["scontrol", "delete", "partitionname=shortcut"])
-        cluster.stop_node("eb-aarhus-9-000042")
+        cluster.end("eb-aarhus-9-000042")
     assert submit(cluster).admitted
 
 
@@ -156,7 +171,7 @@ def test_a_job_that_waited_when_an_operator_added_instances_is_not_judged_again(
     finally:
         clear(cluster)
         cluster.run(["scontrol", "update", "partitionname=open", "nodes=n3"])
-        cluster.stop_node("eb-aarhus-9-000043")
+        cluster.end("eb-aarhus-9-000043")
 
 
 def test_a_reservation_opens_nothing(cluster: Slurm) -> None:
@@ -169,3 +184,32 @@ def test_a_reservation_opens_nothing(cluster: Slurm) -> None:
     finally:
         clear(cluster)
         cluster.run(["scontrol", "delete", "reservationname=mine"])
+
+
+def test_a_partition_that_passes_its_jobs_on_to_a_reclaimable_one_counts_as_one(cluster: Slurm) -> None:
+    cluster.run(["scontrol", "update", "partitionname=open", "alternate=batch", "state=drain"])
+    try:
+        assert "is reclaimable capacity, and this job names no contract" in submit(cluster).said
+    finally:
+        cluster.run(["scontrol", "update", "partitionname=open", "alternate=none", "state=up"])
+    assert submit(cluster).admitted
+
+
+def test_one_element_and_one_part_are_held_to_their_contract_as_the_whole_is(cluster: Slurm) -> None:
+    array = submit(cluster, ALPHA, "-a", "0-3").job
+    parts = submit(cluster, ALPHA, ":", "--comment=contract:beta").job
+    for job in (f"{array}_2", f"{array}_[0-3]", f"{parts}+1"):
+        done = cluster.run(["scontrol", "update", f"jobid={job}", "features="])
+        assert DENIED in done.stderr, job
+
+
+def test_a_test_of_when_a_job_would_start_is_judged_too(cluster: Slurm) -> None:
+    assert "names no contract" in submit(cluster, "--test-only", "-p", "batch").said
+
+
+def test_a_step_inside_an_admitted_job_is_not_asked_again(cluster: Slurm) -> None:
+    script = "#!/bin/sh\nsrun --comment=x printenv SLURMD_NODENAME\nexec sleep 60\n"
+    job = submit(cluster, ALPHA, script=script, hold=False).job
+    assert becomes(cluster, job, "RUNNING")
+    output = cluster.folder / "work" / f"slurm-{job}.out"
+    assert wait_until(lambda: output.read_text(encoding="utf-8") == "n1\n", within_s=10.0)

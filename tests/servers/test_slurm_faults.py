@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Iterator, Mapping
 
@@ -16,6 +17,7 @@ from tools.servers.slurm import Node, Slurm
 ALPHA = "--comment=contract:alpha"
 IDLE = Node("n3", running=False)
 UNREADABLE = "its contracts cannot be read"
+TIMES = itertools.count(4_000_000_000)  # times of change, each later than all before
 
 
 @pytest.fixture(name="whole", scope="module")
@@ -35,8 +37,8 @@ def _cluster(whole: Slurm) -> Iterator[Slurm]:
 
 def renew_script(cluster: Slurm, text: str) -> None:
     """Slurm takes a script whose time of change is later, in whole seconds, than that of the one it has."""
-    old = (cluster.folder / "etc" / SCRIPT).stat().st_mtime
-    os.utime(cluster.write(SCRIPT, text), (old + 2, old + 2))
+    later = next(TIMES)
+    os.utime(cluster.write(SCRIPT, text), (later, later))
 
 
 def without(*names: str) -> Mapping[str, str]:
@@ -192,10 +194,31 @@ def test_without_the_plugin_in_slurm_conf_nothing_is_asked() -> None:
 
 def test_slurmctld_started_again_asks_as_before(cluster: Slurm) -> None:
     admitted = submit(cluster, ALPHA).job
-    cluster.stop_controller()
+    cluster.end()
     cluster.start_controller()
     assert "names no contract" in submit(cluster, "-p", "batch").said
     refused = cluster.run(["scontrol", "update", f"jobid={admitted}", "partition=open"])
+    assert "Access/permission denied" in refused.stderr
+
+
+SITE = """\
+dofile("{folder}/etc/ebbtide.lua")
+local ebbtide = slurm_job_submit
+function slurm_job_submit(job, parts, uid)
+  if job.name == "forbidden" then slurm.log_user("the site says no") return slurm.ERROR end
+  return ebbtide(job, parts, uid)
+end
+return slurm.SUCCESS
+"""
+
+
+def test_a_site_calls_the_rendered_script_from_its_own(cluster: Slurm) -> None:
+    cluster.write("ebbtide.lua", render(view())[SCRIPT])
+    renew_script(cluster, SITE.format(folder=cluster.folder))
+    assert "the site says no" in submit(cluster, "--job-name=forbidden").said
+    assert "names no contract" in submit(cluster, "-p", "batch").said
+    job = submit(cluster, ALPHA).job
+    refused = cluster.run(["scontrol", "update", f"jobid={job}", "partition=open"])
     assert "Access/permission denied" in refused.stderr
 
 

@@ -99,6 +99,8 @@ class Slurm:
         self.port, self.dynamic_port, *ports = free_ports(2 + len(nodes))
         self.nodes = tuple(nodes)
         self._host = socket.gethostname().split(".")[0]
+        # What a client or server of this cluster sees.
+        self.environment = {"PATH": PATH, "SLURM_CONF": str(self.conf), "LC_ALL": "C.UTF-8", "HOME": "/nonexistent"}
         self._servers: dict[str, Server] = {}
         self.folder.chmod(0o755)
         for name in ("etc", "munge", "state", "run", "log", "work", *(f"spool/{node.name}" for node in nodes)):
@@ -166,16 +168,12 @@ class Slurm:
             if node.running:
                 self.start_node(node.name)
         up = sum(node.running for node in self.nodes)
-        if not wait_until(lambda: self.idle_nodes() >= up, within_s=START_LIMIT_S):
+        if not wait_until(lambda: _idle(self) >= up, within_s=START_LIMIT_S):
             raise NotReadyError(f"nodes did not get idle; slurmctld's log ends:\n{self.log()[-LOG_TAIL:]}")
 
     def start_controller(self) -> None:
-        """slurmctld, answering; also after `stop_controller`."""
+        """slurmctld, answering; also after `end()`."""
         self._start("slurmctld", ["-D", "-f", str(self.conf)], self.answers)
-
-    def stop_controller(self) -> None:
-        """End slurmctld and wait, since a second one on its port fails without a word."""
-        self._servers.pop("slurmctld").stop()
 
     def start_node(self, name: str, dynamic: str = "") -> None:
         """Start slurmd: of a node of slurm.conf, or of a dynamic one that slurm.conf does not know (one at a time)."""
@@ -183,18 +181,13 @@ class Slurm:
         how = ["-Z", "--conf", dynamic] if dynamic else []
         self._start(name, ["-D", "-N", name, "-f", str(self.conf), *how], lambda: True, program="slurmd")
 
-    def stop_node(self, name: str) -> None:
-        """End the slurmd of a node and wait."""
+    def end(self, name: str = "slurmctld") -> None:
+        """End one process and wait: a second slurmctld on a port that is still taken fails without a word."""
         self._servers.pop(name).stop()
 
     def answers(self) -> bool:
         """True when slurmctld answers within two seconds."""
         return self.run(["scontrol", "ping"], limit_s=2.0).stdout.count(" is UP") == 1
-
-    def idle_nodes(self) -> int:
-        """Nodes that would take a job now."""
-        listed = self.run(["sinfo", "-h", "-N", "-t", "idle", "-o", "%N %t"], limit_s=2.0).stdout
-        return len({line.split()[0] for line in listed.splitlines() if line.endswith(" idle")})
 
     def run(
         self, command: Sequence[str], *, user: str = "root", script: str | None = None, limit_s: float = COMMAND_LIMIT_S
@@ -211,16 +204,12 @@ class Slurm:
                 text=True,
                 input=script,
                 stdin=subprocess.DEVNULL if script is None else None,
-                env=self.environment(),
+                env=self.environment,
                 cwd=self.folder / "work",
                 timeout=limit_s,
             )
         except subprocess.TimeoutExpired:
             return subprocess.CompletedProcess(list(command), 124, "", f"no answer in {limit_s} s")
-
-    def environment(self) -> dict[str, str]:
-        """What a client or server of this cluster sees."""
-        return {"PATH": PATH, "SLURM_CONF": str(self.conf), "LC_ALL": "C.UTF-8", "HOME": "/nonexistent"}
 
     def log(self, name: str = "slurmctld") -> str:
         """What a process has written so far."""
@@ -230,11 +219,6 @@ class Slurm:
         """One process; `KeyError` when it was never started or was stopped."""
         return self._servers[name]
 
-    def resident_mib(self, name: str = "slurmctld") -> float:
-        """Resident memory of one process now."""
-        pages = int(Path(f"/proc/{self._servers[name].pid}/statm").read_text(encoding="ascii").split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / MIB
-
     def stop(self) -> None:
         """End every process by its own id, jobs first, wait for each, and remove the folder; twice is harmless."""
         if "slurmctld" in self._servers and self.answers():
@@ -243,7 +227,7 @@ class Slurm:
                 self.run(["scancel", f"--user={user}"], limit_s=3.0)
         for name in sorted(self._servers, key=lambda name: (name == "munged", name == "slurmctld")):
             self._servers.pop(name).stop()
-        for left in self._left_behind():
+        for left in _left_behind(self.conf):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(left, signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -258,16 +242,29 @@ class Slurm:
             log=self.folder / "log" / f"{name}.log",
             ready=ready,
             within_s=START_LIMIT_S,
-            environment=self.environment(),
+            environment=self.environment,
         )
 
-    def _left_behind(self) -> Iterator[int]:
-        """Steps that outlived their slurmd: whatever still carries this cluster's configuration."""
-        mark = f"SLURM_CONF={self.conf}".encode()
-        for environ in Path("/proc").glob("[0-9]*/environ"):
-            with contextlib.suppress(OSError):
-                if mark in environ.read_bytes().split(b"\0"):
-                    yield int(environ.parent.name)
+
+def resident_mib(server: Server) -> float:
+    """Resident memory of a process now."""
+    pages = int(Path(f"/proc/{server.pid}/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / MIB
+
+
+def _idle(cluster: Slurm) -> int:
+    """Nodes that would take a job now."""
+    listed = cluster.run(["sinfo", "-h", "-N", "-t", "idle", "-o", "%N %t"], limit_s=2.0).stdout
+    return len({line.split()[0] for line in listed.splitlines() if line.endswith(" idle")})
+
+
+def _left_behind(conf: Path) -> Iterator[int]:
+    """Steps that outlived their slurmd: whatever still carries this cluster's configuration."""
+    mark = f"SLURM_CONF={conf}".encode()
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if mark in environ.read_bytes().split(b"\0"):
+                yield int(environ.parent.name)
 
 
 def main() -> int:
