@@ -13,6 +13,7 @@ local LARGEST_TABLE = 8388608 -- bytes; 5,000 contracts take 1.4 MB
 local LONGEST_TABLE = 20000000 -- steps of the interpreter, under a second; 5,000 contracts take 150,000
 local NAMES_SHOWN = 6
 local ALTERNATES = 8
+local WHOLES = 1024
 
 local NO_VAL16, NO_VAL = 65534, 4294967294
 
@@ -23,7 +24,7 @@ local held = nil     -- the table in force
 local stamp = nil    -- what the file looked like when it was last read
 local trouble = nil  -- why the file of now is not in force
 local tried = 0
-local het = {units = {}} -- the heterogeneous job that is being submitted: units by workload, and whether it is a batch job
+local whole, wholes = {}, 0 -- the heterogeneous jobs that are being submitted, by who submits
 
 -- The table ------------------------------------------------------------------------------------------------------
 
@@ -329,16 +330,28 @@ local function hold_array(name, entry, job, units)
     .. plain(name) .. " has a maximum of " .. entry.maximum .. " units")
 end
 
--- The number of this part of a heterogeneous job, nil for any other job. Slurm submits the parts in order, at once.
+-- The number of this part of a heterogeneous job, nil for any other job. Slurm asks about the parts in order, from 0, one
+-- right after the other but for those of other submissions; it gives no number to the whole.
 local function part_of(job)
   local offset = job.het_job_offset
   return offset and offset < NO_VAL and offset or nil
 end
 
+-- What is known of the job that this part belongs to: units by workload, and whether it is a batch job.
+local function whole_of(job, first)
+  local key = tostring(job.user_id) .. "@" .. tostring(job.alloc_node)
+  if first or not whole[key] then
+    if wholes >= WHOLES then whole, wholes = {}, 0 end
+    whole[key], wholes = {units = {}, batch = job.script ~= nil}, wholes + 1
+  end
+  return whole[key]
+end
+
 local function hold_heterogeneous(name, entry, job, units)
   if not part_of(job) then return end
-  local sum = (het.units[name] or 0) + units
-  het.units[name] = sum
+  local counted = whole_of(job).units
+  local sum = (counted[name] or 0) + units
+  counted[name] = sum
   if sum > entry.maximum then
     refuse("the parts of this job take " .. string.format("%.0f", sum) .. " units of " .. plain(name)
       .. ", and its maximum is " .. entry.maximum, "ask for less, or raise maximum in " .. file_of(name, entry))
@@ -348,7 +361,7 @@ end
 -- Restart --------------------------------------------------------------------------------------------------------
 
 local function hold_restart(name, entry, job)
-  local batch = job.script ~= nil or (part_of(job) and het.batch) -- the first part alone carries the script
+  local batch = job.script ~= nil or (part_of(job) and whole_of(job).batch) -- the first part alone carries the script
   if entry.restart == "never" then
     if job.requeue == 1 then
       refuse("--requeue asks for what contract " .. plain(name) .. " rules out: restart: never",
@@ -430,7 +443,7 @@ local function judge(job, where)
     refuse("contract " .. plain(name) .. " holds for partition " .. plain(entry.partition) .. ", and this job asks for "
       .. plain(job.partition), "use -p " .. plain(entry.partition) .. ", alone")
   end
-  if job.account and job.account ~= "" and job.account ~= entry.account then
+  if job.account and job.account ~= "" and job.account:lower() ~= entry.account then -- Slurm lowers it as well
     refuse("contract " .. plain(name) .. " holds for account " .. plain(entry.account) .. ", and this job is charged to "
       .. plain(job.account), "use -A " .. plain(entry.account) .. ", or the contract of your own account")
   end
@@ -461,7 +474,7 @@ end
 function slurm_job_submit(job, parts, uid)
   local function act()
     refresh()
-    if part_of(job) == 0 then het = {units = {}, batch = job.script ~= nil} end
+    if part_of(job) == 0 then whole_of(job, true) end
     local where = destination(job, parts)
     if where then judge(job, where) end
   end
