@@ -1,5 +1,5 @@
--- What Slurm asks about every job: may it stand on reclaimable capacity? Answered from ebbtide_contracts.lua beside this
--- file, which holds the admitted contracts of one verified bundle and is read again when it changes. A job that is
+-- What Slurm asks about every job: may it stand on reclaimable capacity? Answered from ebbtide_contracts.lua beside
+-- this file, which holds the admitted contracts of one verified bundle and is read again when it changes. A job that is
 -- admitted gets what makes it land on its workload's own instances. Runs in Lua 5.1 to 5.4. What it answers to each way
 -- around it, and what happens when it is broken or missing, stands in docs/admission-slurm.md.
 --
@@ -8,12 +8,12 @@
 local FORMAT = 1
 local MARK = "ebbtide contract:"
 local FEATURE = "ebbtide_"
-local RETRY_S = 10           -- a table that was not taken is tried again this often, or at once when it changes
-local LARGEST_TABLE = 8388608 -- bytes; 5,000 contracts take 1.4 MB
-local LONGEST_TABLE = 20000000 -- steps of the interpreter, under a second; 5,000 contracts take 150,000
+local RETRY_S = 10 -- a table that was not taken is tried again this often, or at once when it changes
+local LARGEST_TABLE = 8388608 -- bytes; 5,000 contracts take 1.5 MB
+local LONGEST_TABLE = 20000000 -- steps of the interpreter, a tenth of a second; 5,000 contracts take 123,000
 local NAMES_SHOWN = 6
-local ALTERNATES = 8
-local WHOLES = 1024
+local ALTERNATES = 8 -- partitions in a row that pass their jobs on; more count as reclaimable
+local WHOLES = 1024 -- heterogeneous jobs remembered while they are submitted
 
 local NO_VAL16, NO_VAL = 65534, 4294967294
 
@@ -330,8 +330,8 @@ local function hold_array(name, entry, job, units)
     .. plain(name) .. " has a maximum of " .. entry.maximum .. " units")
 end
 
--- The number of this part of a heterogeneous job, nil for any other job. Slurm asks about the parts in order, from 0, one
--- right after the other but for those of other submissions; it gives no number to the whole.
+-- The number of this part of a heterogeneous job, nil for any other job. Slurm asks about the parts in order, from 0,
+-- one right after the other but for those of other submissions; it gives no number to the whole.
 local function part_of(job)
   local offset = job.het_job_offset
   return offset and offset < NO_VAL and offset or nil
@@ -444,8 +444,8 @@ local function judge(job, where)
       .. plain(job.partition), "use -p " .. plain(entry.partition) .. ", alone")
   end
   if job.account and job.account ~= "" and job.account:lower() ~= entry.account then -- Slurm lowers it as well
-    refuse("contract " .. plain(name) .. " holds for account " .. plain(entry.account) .. ", and this job is charged to "
-      .. plain(job.account), "use -A " .. plain(entry.account) .. ", or the contract of your own account")
+    refuse("contract " .. plain(name) .. " holds for account " .. plain(entry.account)
+      .. ", and this job is charged to " .. plain(job.account), "use -A " .. plain(entry.account) .. ", or the contract of your own account")
   end
   hold_restart(name, entry, job)
   local units = units_of(name, entry, job)
@@ -467,7 +467,8 @@ local function guarded(act, tell, concerns_us)
   slurm.log_error("%s", "ebbtide: fault in job_submit.lua: " .. tostring(fault))
   local asked, ours = pcall(concerns_us)
   if asked and not ours then return slurm.SUCCESS end
-  tell({what = "a fault in the check of reclaimable partitions", remedy = "slurmctld's log has it; other partitions work"})
+  tell({what = "a fault in the check of reclaimable partitions",
+    remedy = "slurmctld's log has it; other partitions work"})
   return DENIED
 end
 
@@ -527,7 +528,8 @@ function slurm_job_modify(change, job, parts, uid)
     end
   end
   local function tell(fault) -- Slurm does not carry words to whoever changes a job
-    slurm.log_info("%s", string.format("ebbtide: job %.0f, uid %.0f: %s; %s", job.job_id, uid, fault.what, fault.remedy))
+    local who = string.format("ebbtide: job %.0f, uid %.0f: ", job.job_id, uid)
+    slurm.log_info("%s", who .. fault.what .. "; " .. fault.remedy)
   end
   return guarded(act, tell, concerns_us)
 end

@@ -259,12 +259,14 @@ def _idle(cluster: Slurm) -> int:
 
 
 def _left_behind(conf: Path) -> Iterator[int]:
-    """Steps that outlived their slurmd: whatever still carries this cluster's configuration."""
+    """Steps and jobs that outlived their slurmd: what carries this cluster's configuration and belongs to a job."""
     mark = f"SLURM_CONF={conf}".encode()
-    for environ in Path("/proc").glob("[0-9]*/environ"):
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if mark in environ.read_bytes().split(b"\0"):
-                yield int(environ.parent.name)
+            variables = (process / "environ").read_bytes().split(b"\0")
+            of_a_job = any(one.startswith(b"SLURM_JOB_ID=") for one in variables)
+            if mark in variables and (of_a_job or (process / "comm").read_bytes() == b"slurmstepd\n"):
+                yield int(process.name)
 
 
 def main() -> int:
