@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import re
@@ -126,6 +127,23 @@ def clear(cluster: Slurm) -> None:
     for user in ("root", UNPRIVILEGED):
         cluster.run(["scancel", "--full", "--signal=KILL", f"--user={user}"])
         cluster.run(["scancel", f"--user={user}"])
+
+
+@contextlib.contextmanager
+def joined(cluster: Slurm, name: str, features: str) -> Iterator[str]:
+    """A dynamic node that registers, and is gone from slurmctld's lists afterwards, with every job."""
+    cluster.start_node(name, dynamic=f"CPUs=8 RealMemory=64000 Feature={features}")
+    try:
+        # A job may wait for it and start before we look.
+        look = ["sinfo", "-h", "-N", "-n", name, "-o", "%t"]
+        up = {"idle", "mix", "alloc"}
+        assert wait_until(lambda: bool(up & set(cluster.run(look).stdout.split())), within_s=15.0), cluster.log(name)
+        yield name
+    finally:
+        clear(cluster)
+        cluster.end(name)
+        delete = ["scontrol", "delete", f"nodename={name}"]
+        assert wait_until(lambda: cluster.run(delete).returncode == 0, within_s=15.0, every_s=0.1), cluster.log()
 
 
 def started(*nodes: Node) -> Iterator[Slurm]:

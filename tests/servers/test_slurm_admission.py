@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.servers.slurm_case import CONTRACTS, SLEEP, becomes, clear, instance, shown, started, submit
+from tests.servers.slurm_case import CONTRACTS, becomes, clear, instance, joined, shown, started, submit
 from tools.servers.slurm import UNPRIVILEGED, Node, Slurm
 
 ALPHA = "--comment=contract:alpha"
@@ -237,13 +237,8 @@ def test_a_job_waits_rather_than_stand_on_the_instances_of_another(cluster: Slur
 
 
 def test_a_job_waits_for_an_instance_that_joins_as_a_dynamic_node_and_runs_there(cluster: Slurm) -> None:
-    answer = submit(cluster, "--comment=contract:elsewhere", script=SLEEP, hold=False)
+    answer = submit(cluster, "--comment=contract:elsewhere", hold=False)
     assert shown(cluster, answer.job)["JobState"] == "PENDING"
-    features = "Feature=ebbtide_elsewhere,ebbtide_partition_large"
-    cluster.start_node("eb-aarhus-1-000001", dynamic=f"CPUs=8 RealMemory=64000 {features}")
-    try:
+    with joined(cluster, "eb-aarhus-1-000001", "ebbtide_elsewhere,ebbtide_partition_large"):
         assert becomes(cluster, answer.job, "RUNNING")
         assert shown(cluster, answer.job)["NodeList"] == "eb-aarhus-1-000001"
-    finally:
-        clear(cluster)
-        cluster.end("eb-aarhus-1-000001")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from repo_layout.admission_slurm import TABLE, table
-from tests.servers.slurm_case import PAST_MS, becomes, clear, instance, shown, started, submit, view
+from tests.servers.slurm_case import PAST_MS, becomes, clear, instance, joined, shown, started, submit, view
 from tools.servers.process import wait_until
 from tools.servers.slurm import UNPRIVILEGED, Node, Slurm
 
@@ -31,6 +31,12 @@ def update(cluster: Slurm, job: int, *changes: str, user: str = UNPRIVILEGED) ->
     done = cluster.run(["scontrol", "update", f"jobid={job}", *changes], user=user)
     assert (done.returncode == 0) == (done.stderr == ""), done
     return done.stderr
+
+
+def scontrol(cluster: Slurm, *words: str) -> None:
+    """An operator's command, done."""
+    done = cluster.run(["scontrol", *words])
+    assert done.returncode == 0, done
 
 
 @pytest.mark.parametrize("user", [UNPRIVILEGED, "root"])
@@ -143,35 +149,31 @@ def test_the_throttle_of_an_array_is_raised_behind_the_scripts_back(cluster: Slu
 
 
 def test_a_partition_that_an_operator_makes_of_instances_is_reclaimable_at_once(cluster: Slurm) -> None:
-    cluster.start_node("eb-aarhus-9-000042", dynamic="CPUs=8 RealMemory=64000 Feature=ebbtide_x")
-    try:
-        assert wait_until(lambda: "eb-aarhus-9" in cluster.run(["sinfo", "-N", "-h"]).stdout, within_s=10.0)
-        made = cluster.run(["scontrol", "create", "partitionname=shortcut", "nodes=eb-aarhus-9-000042", "state=up"])
-        assert made.returncode == 0, made
-        assert "partition shortcut is reclaimable capacity" in submit(cluster, "-p", "shortcut").said
-        assert submit(cluster, "-p", "open").admitted
-        cluster.run(["scontrol", "update", "partitionname=open", "nodes=n3,eb-aarhus-9-000042"])
-        assert "partition open is reclaimable capacity" in submit(cluster).said
-    finally:
-        cluster.run(["scontrol", "update", "partitionname=open", "nodes=n3"])
-        cluster.run(["scontrol", "delete", "partitionname=shortcut"])
-        cluster.end("eb-aarhus-9-000042")
+    with joined(cluster, "eb-aarhus-9-000042", "ebbtide_x") as name:
+        scontrol(cluster, "create", "partitionname=shortcut", f"nodes={name}", "state=up")
+        try:
+            assert "partition shortcut is reclaimable capacity" in submit(cluster, "-p", "shortcut").said
+            assert submit(cluster, "-p", "open").admitted
+            scontrol(cluster, "update", "partitionname=open", f"nodes=n3,{name}")
+            assert "partition open is reclaimable capacity" in submit(cluster).said
+        finally:
+            scontrol(cluster, "update", "partitionname=open", "nodes=n3")
+            clear(cluster)
+            scontrol(cluster, "delete", "partitionname=shortcut")
     assert submit(cluster).admitted
 
 
 def test_a_job_that_waited_when_an_operator_added_instances_is_not_judged_again(cluster: Slurm) -> None:
     job = submit(cluster).job
-    cluster.start_node("eb-aarhus-9-000043", dynamic="CPUs=8 RealMemory=64000 Feature=ebbtide_x")
-    try:
-        assert wait_until(lambda: "eb-aarhus-9" in cluster.run(["sinfo", "-N", "-h"]).stdout, within_s=10.0)
-        cluster.run(["scontrol", "update", "partitionname=open", "nodes=eb-aarhus-9-000043"])
-        cluster.run(["scontrol", "release", str(job)])
-        assert becomes(cluster, job, "RUNNING")
-        assert shown(cluster, job)["NodeList"] == "eb-aarhus-9-000043", "this is the operator's own doing"
-    finally:
-        clear(cluster)
-        cluster.run(["scontrol", "update", "partitionname=open", "nodes=n3"])
-        cluster.end("eb-aarhus-9-000043")
+    with joined(cluster, "eb-aarhus-9-000043", "ebbtide_x") as name:
+        scontrol(cluster, "update", "partitionname=open", f"nodes={name}")
+        try:
+            scontrol(cluster, "release", str(job))
+            assert becomes(cluster, job, "RUNNING"), shown(cluster, job)
+            assert shown(cluster, job)["NodeList"] == name, "this is the operator's own doing"
+        finally:
+            clear(cluster)
+            scontrol(cluster, "update", "partitionname=open", "nodes=n3")
 
 
 def test_a_reservation_opens_nothing(cluster: Slurm) -> None:
