@@ -80,7 +80,7 @@ def cluster_of(*nodes: Node, scripts: Mapping[str, str] | None = None, settings:
     return Slurm(
         nodes=nodes or (Node("n3"),),
         partitions=PARTITIONS,
-        settings=f"{settings}\nInclude ebbtide_nodes.conf",
+        settings=f"{settings}\nJobRequeue=0\nInclude ebbtide_nodes.conf",
         scripts=render(view()) if scripts is None else scripts,
     )
 
