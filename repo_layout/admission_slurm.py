@@ -74,13 +74,12 @@ def nodes(view: AdmissionView) -> str:
     count = min(PLACEHOLDERS, max(one.maximum for one in view.table))
     cpus = _up(max(one.vcpu * one.maximum for one in view.table))
     memory = _up(max(one.memory * one.maximum for one in view.table) // MIB)
-    gpus = max(one.gpu * one.maximum for one in view.table)
     longest = max(one.drain_budget_s for one in view.table)
     line = [
         f"NodeName={_instances(view)}none-[1-{_up(count)}]",
         "NodeAddr=127.0.0.1",
         f"CPUs={min(cpus, 65533)} RealMemory={memory}",  # a CPU count has 16 bits
-        *([f"Gres=gpu:{_up(gpus)}"] if gpus else []),
+        *([f"Gres={','.join(_gres(view))}"] if _gres(view) else []),
         f"Feature={','.join(features)}",
         "State=FUTURE",  # known to Slurm, shown to nobody, asked by nobody
     ]
@@ -125,6 +124,7 @@ def _entry(one: Admitted) -> str:
         "vcpu": one.vcpu,
         "memory": one.memory // MIB,
         "gpu": one.gpu,
+        "family": one.gpu_family,
         "expires": one.expires_ms // 1000,
     }
     said = ", ".join(f"{key} = {quoted(value) if isinstance(value, str) else value}" for key, value in fields.items())
@@ -133,6 +133,15 @@ def _entry(one: Admitted) -> str:
 
 def _set(names: Iterator[str] | list[str]) -> str:
     return "{" + ", ".join(f"[{quoted(name)}] = true" for name in names) + "}"
+
+
+def _gres(view: AdmissionView) -> list[str]:
+    """GPUs of a stand-in by family, as many of each as any contract may ask for; of no family where none is named."""
+    most: dict[str, int] = {}
+    for one in view.table:
+        if one.gpu:
+            most[one.gpu_family] = max(most.get(one.gpu_family, 0), one.gpu * one.maximum)
+    return [f"gpu:{family}:{_up(count)}" if family else f"gpu:{_up(count)}" for family, count in sorted(most.items())]
 
 
 def _partitions(view: AdmissionView) -> list[str]:

@@ -51,6 +51,7 @@ end
 
 local KINDS = {
   digest = "string", team = "string", tier = "string", restart = "string", partition = "string", account = "string",
+  family = "string",
   drain = "number", gang = "number", maximum = "number", vcpu = "number", memory = "number", gpu = "number",
   expires = "number",
 }
@@ -241,6 +242,19 @@ local function gpus_in(text)
   return sum
 end
 
+local GPU_FIELDS = {"tres_per_job", "tres_per_node", "tres_per_task", "tres_per_socket"}
+
+-- The type of "gres:gpu:h100:4", when it is not `family`.
+local function other_type(job, family)
+  for _, field in ipairs(GPU_FIELDS) do
+    for word in each(job[field]) do
+      local kind = word:gsub("^gres[:/]", ""):match("^gpu:(%a[^:=]*)")
+      if kind and kind ~= family then return kind end
+    end
+  end
+  return nil
+end
+
 local function tasks_of(job, nodes)
   local tasks = known(job.num_tasks, NO_VAL)
   if tasks then return math.max(tasks, nodes) end
@@ -283,6 +297,12 @@ local function units_of(name, entry, job)
   if need.gpus > 0 and entry.gpu == 0 then
     refuse("this job asks for GPUs, and contract " .. plain(name) .. " has none",
       "drop the GPUs, or set unit.gpu in " .. file_of(name, entry))
+  end
+  local kind = entry.family ~= "" and other_type(job, entry.family)
+  if kind then
+    refuse("this job asks for GPUs of type " .. plain(kind) .. ", and contract " .. plain(name) .. " has "
+      .. plain(entry.family), "ask for gpu:" .. plain(entry.family) .. ":N, or change eligibility.gpuFamily in "
+      .. file_of(name, entry))
   end
   local task = need.task
   if task.cpus > entry.vcpu or task.memory > entry.memory or task.gpus > entry.gpu then

@@ -52,6 +52,7 @@ CONTRACTS = (
     contract("stale", expires_ms=PAST_MS),
     contract("elsewhere", partition="large", account="search"),
     contract("unborn"),
+    contract("trained", gpu=4, gpu_family="h100", restart="from-checkpoint"),
 )
 
 

@@ -153,6 +153,16 @@ def test_gpus_count_however_they_are_asked_for(cluster: Slurm, options: tuple[st
     assert admitted or "ebbtide: " in answer.said
 
 
+def test_gpus_of_a_type_are_those_of_the_contracts_family_and_wait_like_any(cluster: Slurm) -> None:
+    trained = "--comment=contract:trained"
+    assert submit(cluster, trained, "-N", "2", "--gres=gpu:h100:4").admitted
+    assert submit(cluster, trained, "--gpus=8").admitted
+    answer = submit(cluster, trained, "--gpus=a100:2")
+    assert "asks for GPUs of type a100, and contract trained has h100" in answer.said
+    assert "eligibility.gpuFamily" in answer.said
+    assert "17 GPUs, 5 units of trained" in submit(cluster, trained, "--gpus=h100:17").said
+
+
 def test_a_gang_is_taken_whole(cluster: Slurm) -> None:
     assert submit(cluster, GANG, "-n", "4").admitted
     answer = submit(cluster, GANG, "-n", "5")
