@@ -31,7 +31,7 @@ setup: .venv/.compiled .tools/bin/cue ## install everything the other targets ne
 demo: setup ## the main job: a day of one region through a reclaim wave, a screen and a report
 	@$(BIN)/ebbtide demo
 
-test: lint .tools/bin/cue slurm ## lint, types, import order and every test but the rare peers
+test: lint .tools/bin/cue ## lint, types, import order and every test but the rare peers
 	@echo "==> tests, $(TEST_WORKERS) at a time"
 	@$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
 
@@ -48,17 +48,16 @@ lint: .venv/.compiled ## ruff, mypy and import-linter
 	@$(BIN)/lint-imports > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
 	@tail -n 2 .venv/lint-imports.log
 
-# Debian's packages of Slurm, which some tests and one benchmark start; EBBTIDE_WITHOUT_SLURM=1 goes without.
-slurm:
-	@tools/slurm.sh
-
-bench-admission-slurm: slurm
-
 bench-%: setup
 	@module=$(subst -,_,$*); [ -f benchmarks/$$module.py ] || { \
 	  echo "error: there is no benchmark '$*'; make help lists them" >&2; exit 2; }; \
 	export EBBTIDE_TRACES="$${EBBTIDE_TRACES:-$(SHARED_TRACES)}"; [ -n "$$EBBTIDE_TRACES" ] || unset EBBTIDE_TRACES; \
 	$(BIN)/python -m benchmarks.$$module $(BENCH_ARGS)
+
+# Debian's packages, which tests and one benchmark start a cluster of; EBBTIDE_WITHOUT_SLURM=1 goes without.
+test bench-admission-slurm: slurm
+slurm:
+	@tools/slurm.sh
 
 # Versions already locked stay; `make lock UPGRADE=1` takes the newest that pyproject.toml allows.
 lock: .tools/uv/.ready ## resolve pyproject.toml anew into requirements.lock, and the pins under tools/

@@ -80,6 +80,7 @@ def test_an_expired_bundle_admits_nothing_more(cluster: Slurm) -> None:
 BROKEN = {
     "empty": "",
     "cut short": table(view(version=9))[:900],
+    "cut in its last line": table(view(version=9))[:-10],
     "not lua": table(view(version=9)).replace("return {", "return {{{"),
     "a program that never ends": table(view(version=9)).replace("return {", "while true do end return {", 1),
     "a call": table(view(version=9)).replace("return {", "os.execute('true') return {", 1),
