@@ -95,8 +95,9 @@ end
 local function refresh()
   local now = os.time()
   local seen, why, size = look()
-  if seen and seen == stamp and (not trouble or now - tried < RETRY_S) then return end
-  if not seen and stamp == false and now - tried < RETRY_S then return end
+  local lately = math.abs(now - tried) < RETRY_S -- a clock that was set back counts as long ago
+  if seen and seen == stamp and (not trouble or lately) then return end
+  if not seen and stamp == false and lately then return end
   local ok, found = false, why
   if seen then ok, found = pcall(read, size) end
   stamp, tried = seen or false, now

@@ -174,9 +174,10 @@ def test_slurm_lets_everything_in_when_a_script_fails_while_it_runs() -> None:
         assert submit(cluster, "-p", "batch").admitted, "which is why the rendered script runs protected"
 
 
-def test_a_fault_inside_the_rendered_script_refuses_reclaimable_partitions_alone() -> None:
+@pytest.mark.parametrize("place", ["local function judge(job, where)", "local function refresh()"])
+def test_a_fault_inside_the_rendered_script_refuses_reclaimable_partitions_alone(place: str) -> None:
     whole = render(view())[SCRIPT]
-    faulty = whole.replace("local function judge(job, where)", "local function judge(job, where) local x = nil + 1")
+    faulty = whole.replace(place, f"{place} local fault = nil + 1")
     assert faulty != whole
     with fresh(faulty) as cluster:
         answer = submit(cluster, "-p", "batch", ALPHA)
