@@ -348,10 +348,11 @@ def write_node_bundle(payload: bytes, bundles: Sequence[bytes]) -> bytes:
         raise Refused(f"a node bundle has 1 to {MAX_SIGNATURES} signatures, not {len(bundles)}")
     encoded = base64.b64encode(payload).decode("ascii")
     try:
+        _require_small(payload)
         signatures = [read_json(raw, limit=MAX_NODE_BUNDLE) for raw in bundles]
         raw = canonical({_FORMAT: FORMAT, "payload": encoded, "bundles": signatures})
     except ValueError as error:
-        raise Refused(f"a signature of the node bundle cannot be carried: {error}") from None
+        raise Refused(f"a node bundle cannot carry what it was given: {error}") from None
     if not raw.isascii():
         raise Refused("a signature of the node bundle holds text that is not ASCII")
     if len(raw) > MAX_NODE_BUNDLE:
@@ -370,9 +371,15 @@ def read_node_bundle(raw: bytes) -> NodeBundle:
         payload = document.data("payload", limit=MAX_NODE_PAYLOAD)
         bundles = tuple(_objects(document.items("bundles", most=MAX_SIGNATURES)))
         document.done()
+        _require_small(payload)
     except ValueError as error:
         raise Refused(f"this is no node bundle: {error}") from None
     return NodeBundle(payload, bundles)
+
+
+def _require_small(payload: bytes) -> None:
+    if len(payload) > MAX_NODE_PAYLOAD:
+        raise ValueError(f"the payload has {len(payload):,} bytes, more than {MAX_NODE_PAYLOAD:,}")
 
 
 def _require_bundle_format(written: int) -> None:

@@ -16,12 +16,17 @@ from ebbtide.text import count
 from repo_layout.adapters.cue import Cue
 from repo_layout.adapters.git import read_commit, read_worktree
 from repo_layout.adapters.git_open import is_url
+from repo_layout.compiled import REGION
 from repo_layout.layout import Located, locate
 from repo_layout.load import assemble, judge, read
 from repo_layout.model import Estate
+from repo_layout.payload import read_region
 from repo_layout.tree import WORKTREE, Tree
 from repo_layout.validate import Validated, validate
 from repo_layout.versions import CONVERTERS
+
+PAYLOAD = REGION
+"""Of a region, as a command of ours leaves it beside what it made of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +115,13 @@ def estate_of(where: str | None, *, commit: str | None = None) -> tuple[Estate, 
 
 
 def laid(path: Path, commit: str) -> Estate:
-    """An estate that a command of ours checked before it laid it down here: read again, not judged again."""
+    """An estate that a command of ours checked before it laid it down here: read again, not judged again.
+
+    Where the command worked from a bundle, its payload lies beside `path`, and nothing at it.
+    """
+    payload = path.with_name(PAYLOAD)
+    if payload.exists():
+        return read_region(payload.read_bytes(), commit=commit)
     tree = read_commit(str(path), commit)
     estate = assemble(tree, [judge(one) for one in read(tree, CONVERTERS).sources]).estate
     if estate is None:

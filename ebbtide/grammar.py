@@ -90,8 +90,20 @@ def _validate(to: argparse.ArgumentParser) -> None:
     which.add_argument("--worktree", action="store_true", help="the files as they lie on disk, committed or not")
 
 
+def _compile(to: argparse.ArgumentParser) -> None:
+    to.add_argument("where", nargs="?", default=".", metavar="PATH_OR_URL", help="repository (default: .)")
+    to.add_argument("--commit", metavar="REV", help="the commit to compile (default: HEAD)")
+    which = to.add_mutually_exclusive_group(required=True)
+    which.add_argument("--region", metavar="R", help="one region, its files straight into DIR")
+    which.add_argument("--all", action="store_true", help="every region, each into a folder of its own below DIR")
+    to.add_argument("--out", metavar="DIR", required=True, help="a folder that is new, empty or was compiled before")
+
+
 def _estate(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--estate", metavar="PATH", help="repository or folder (default: the reference estate)")
+    which = to.add_mutually_exclusive_group()
+    which.add_argument("--estate", metavar="PATH", help="repository or folder (default: the reference estate)")
+    which.add_argument("--bundle", metavar="DIR|REPO", help="a signed folder, or a repository with published bundles")
+    grammar_trust.taken(to)
     to.add_argument("--region", metavar="R", default="aarhus", help="one region of the estate (default: %(default)s)")
     _day(to)
 
@@ -250,6 +262,10 @@ COMMANDS = (
     Command("validate", "check the reviewed files of an estate",
             "Checks every reviewed file: form and schema first, then what the platform could not honour. A commit is "
             "read from Git without a work tree; a plain folder as it lies on disk.", _validate),
+    Command("compile", "make the payloads of a commit that CI signs",
+            "Checks a commit and writes what a region's reconciler and each workload's nodes are given of it, as bytes "
+            "that are the same on any machine. Writes the whole folder or, where the estate is refused, nothing.",
+            _compile),
     Command("plan", "what would change now and why; touches nothing",
             "Lets the simulated region stand at one moment of the day and shows the next cycle like a diff: what "
             "would be acquired, replaced and released, why, and what the guard holds back. Touches nothing.",

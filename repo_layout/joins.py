@@ -29,6 +29,7 @@ from repo_layout.user_data import (
     NEEDED,
     NODE_BUNDLE,
     PLACEHOLDERS,
+    Size,
     filled,
     joining,
     largest,
@@ -46,11 +47,11 @@ _SMALL_COMMAND = 400
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One cluster's part of one aggregate: a row of it, and the work that may stand there, longest name first."""
+    """One cluster's part of one aggregate: a row of it, and the work that may stand there, longest names first."""
 
     pool: Pool
     cluster: str
-    workloads: tuple[str, ...]
+    contracts: tuple[Contract, ...]
 
 
 def served(estate: Estate) -> Iterator[Served]:
@@ -59,17 +60,44 @@ def served(estate: Estate) -> Iterator[Served]:
         alike: dict[tuple[str, Eligibility, Unit, int], list[Contract]] = defaultdict(list)
         for contract in estate.contracts_of(region.name):
             alike[contract.cluster, contract.eligibility, contract.unit, contract.drain.budget].append(contract)
-        names: dict[tuple[str, str], set[str]] = defaultdict(set)
+        work: dict[tuple[str, str], list[Contract]] = defaultdict(list)
         rows: dict[tuple[str, str], Pool] = {}
         for (cluster, *_), contracts in alike.items():
-            for pool in estate.pools_of(region.name):
-                if eligible(contracts[0], pool, verification_margin_s=region.verification_margin):
-                    key = (pool.aggregate, cluster)
-                    names[key].update(contract.name for contract in contracts)
-                    rows[key] = max(rows.get(key, pool), pool, key=lambda row: (len(row.name), row.name))
-        for key in sorted(names):
-            workloads = sorted(names[key], key=lambda name: (-len(name), name))
-            yield Served(rows[key], key[1], tuple(workloads))
+            may_use = [
+                pool
+                for pool in estate.pools_of(region.name)
+                if eligible(contracts[0], pool, verification_margin_s=region.verification_margin)
+            ]
+            for pool in may_use:
+                key = (pool.aggregate, cluster)
+                rows[key] = max(rows.get(key, pool), pool, key=lambda row: (len(row.name), row.name))
+            for key in {(pool.aggregate, cluster) for pool in may_use}:
+                work[key].extend(contracts)
+        for key in sorted(work):
+            yield Served(rows[key], key[1], tuple(sorted(work[key], key=_longest_first)))
+
+
+def _longest_first(contract: Contract) -> tuple[int, str]:
+    partition = contract.runs_on.slurm.partition if contract.runs_on.slurm else ""
+    return -len(contract.name) - len(partition), contract.name
+
+
+@dataclass(frozen=True, slots=True)
+class Largest:
+    """The largest user data of one aggregate and cluster, by the join profile of that name."""
+
+    served: Served
+    profile: str
+    size: Size
+
+
+def sizes(estate: Estate) -> Iterator[Largest]:
+    """The largest user data of everything that is served and whose profile says how to join."""
+    for one in served(estate):
+        how = joining(estate, one.pool, one.cluster)
+        if how is not None and not set(placeholders(how.join.template)) - set(PLACEHOLDERS):
+            size = largest(estate, one.pool, how, contract=one.contracts[0])
+            yield Largest(one, how.profile.name, size)
 
 
 # ------------------------------------------------------------------------------------------------------------ the rules
@@ -98,7 +126,7 @@ def profiles_join(estate: Estate) -> Iterator[Finding]:
         scheduler, region = _scheduler_of(estate, cluster), rows[0].pool.region
         joins = any(cluster == one.name for join in estate.join_profile_by_name[name].joins for one in join.clusters)
         lacks = f"enrolment of the region {region}" if joins else f"the {scheduler} cluster {cluster}"
-        workloads = {workload for row in rows for workload in row.workloads}
+        workloads = {contract.name for row in rows for contract in row.contracts}
         message = (
             f"{name} does not know {lacks}: {len(rows)} of its aggregates, such as {rows[0].pool.aggregate}, may serve "
             f"work of {cluster}, such as {min(workloads)} ({len(workloads)} in all)"
@@ -146,22 +174,17 @@ def _secrets(code: str, estate: Estate) -> Iterator[Finding]:
 
 def user_data_fits(estate: Estate) -> Iterator[Finding]:
     """With the largest node bundle the user data of a pool is no longer than its provider takes: once an aggregate."""
-    worst: dict[tuple[str, str], tuple[int, Finding]] = {}
-    for one in served(estate):
-        how = joining(estate, one.pool, one.cluster)
-        if how is None or set(placeholders(how.join.template)) - set(PLACEHOLDERS):
-            continue
-        size = largest(estate, one.pool, how, workload=one.workloads[0])
-        key = (one.pool.region, one.pool.aggregate)
-        if size.fits or worst.get(key, (0,))[0] >= size.raw:
-            continue
-        place = at(estate, f"aggregate/{one.pool.region}/{one.pool.aggregate}/userDataLimit")
-        message = too_large(one.pool, one.workloads[0], how.profile.name, size)
+    worst: dict[tuple[str, str], Largest] = {}
+    for one in sizes(estate):
+        key = (one.served.pool.region, one.served.pool.aggregate)
+        if not one.size.fits and (key not in worst or one.size.raw > worst[key].size.raw):
+            worst[key] = one
+    for (region, aggregate), one in worst.items():
+        place = at(estate, f"aggregate/{region}/{aggregate}/userDataLimit")
+        message = too_large(one.served.pool, one.served.contracts[0].name, one.profile, one.size)
         hint = "shorten the template: what does not differ between instances belongs into the image"
-        finding = Finding("EBT-237", place, message, f"{size.encoded:,}", f"at most {size.limit:,}", hint)
-        worst[key] = (size.raw, finding)
-    for _, finding in worst.values():
-        yield finding
+        seen, expected = f"{one.size.encoded:,}", f"at most {one.size.limit:,}"
+        yield Finding("EBT-237", place, message, seen, expected, hint)
 
 
 def payloads_fit(estate: Estate) -> Iterator[Finding]:

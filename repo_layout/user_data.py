@@ -33,7 +33,7 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {
     "POOL": "the pool's name",
     "WORKLOAD": "the workload that the instance serves",
     "TAINT": "key, value and effect of the taint with which the node registers",
-    "LABEL": "the label, or on Slurm the feature, by which the workload finds its instances",
+    "LABEL": "the label, or on Slurm the features, by which the workload finds its instances",
     "CLUSTER": "the scheduler cluster to join",
     "CLUSTER_ENDPOINT": "where that cluster answers",
     "CLUSTER_FINGERPRINT": "the fingerprint by which the node knows it",
@@ -118,7 +118,7 @@ def user_data(
         raise Refused(f"an instance of {pool.name} has no proper name, or an enrolment token that is none")
     if len(node_bundle) > MAX_NODE_BUNDLE or not node_bundle.isascii() or b"\n" in node_bundle:
         raise Refused(f"the node bundle of {contract.name} is no line of at most {MAX_NODE_BUNDLE:,} ASCII bytes")
-    facts = facts_of(estate, pool, how, workload=contract.name, instance=instance, token=token)
+    facts = facts_of(estate, pool, how, contract=contract, instance=instance, token=token)
     raw = filled(how.join.template, {**facts, NODE_BUNDLE: node_bundle.decode("ascii")}).encode("utf-8")
     size = Size(len(raw), len(node_bundle), pool.user_data_limit)
     if not size.fits:
@@ -126,12 +126,12 @@ def user_data(
     return raw
 
 
-def largest(estate: Estate, pool: Pool, how: Joining, *, workload: str) -> Size:
+def largest(estate: Estate, pool: Pool, how: Joining, *, contract: Contract) -> Size:
     """The most that user data of a pool can come to for a workload: with a node bundle of the largest size that any
     number of signatures may give it, and the longest instance name and token.
     """
     facts = facts_of(
-        estate, pool, how, workload=workload, instance="x" * MAX_INSTANCE_NAME, token="x" * MAX_TOKEN
+        estate, pool, how, contract=contract, instance="x" * MAX_INSTANCE_NAME, token="x" * MAX_TOKEN
     )  # fmt: skip
     text = filled(how.join.template, {**facts, NODE_BUNDLE: ""})
     bundle = MAX_NODE_BUNDLE * how.join.template.count(f"@{NODE_BUNDLE}@")
@@ -148,10 +148,10 @@ def too_large(pool: Pool, workload: str, profile: str, size: Size) -> str:
 
 
 def facts_of(
-    estate: Estate, pool: Pool, how: Joining, *, workload: str, instance: str, token: str
+    estate: Estate, pool: Pool, how: Joining, *, contract: Contract, instance: str, token: str
 ) -> Mapping[str, str]:
     """What fills the placeholders, but for the node bundle."""
-    kubernetes = how.join.scheduler == "kubernetes"
+    workload, slurm = contract.name, contract.runs_on.slurm
     return {
         "INSTANCE_NAME": instance,
         ENROLMENT_TOKEN: token,
@@ -160,7 +160,7 @@ def facts_of(
         "POOL": pool.name,
         "WORKLOAD": workload,
         "TAINT": f"{TAINT_KEY}={workload}:NoSchedule",
-        "LABEL": f"{WORKLOAD_LABEL}={workload}" if kubernetes else slurm_feature(workload),
+        "LABEL": slurm_features(workload, slurm.partition) if slurm else f"{WORKLOAD_LABEL}={workload}",
         "CLUSTER": how.cluster.name,
         "CLUSTER_ENDPOINT": how.cluster.endpoint,
         "CLUSTER_FINGERPRINT": how.cluster.fingerprint,
@@ -169,9 +169,12 @@ def facts_of(
     }
 
 
-def slurm_feature(workload: str) -> str:
-    """The node feature that stands for the label: Slurm's constraint language gives `/` and `=` no meaning of ours."""
-    return f"ebbtide-{workload}"
+def slurm_features(workload: str, partition: str) -> str:
+    """The node features that stand for the label: one for the workload, one for the partition that its jobs use.
+
+    Names have no underscore, so that the two never meet; `/` and `=` mean something else in Slurm's constraints.
+    """
+    return f"ebbtide_{workload},ebbtide_partition_{partition}"
 
 
 def placeholders(template: str) -> list[str]:
