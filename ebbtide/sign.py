@@ -16,6 +16,7 @@ from ebbtide.text import count, date_clock
 from ebbtide.trust import Folder, folder_at, passphrase, write_all
 from repo_layout.adapters.bundle_refs import fetch_bundles, tip_of
 from repo_layout.adapters.clock import now_ms
+from repo_layout.adapters.git_open import shown
 from repo_layout.sign import (
     CLOCKS_DIFFER_MS,
     REGION,
@@ -87,7 +88,7 @@ def _next_version(repository: str, region: str) -> int:
     files = fetch_bundles(repository, region, cache=cache_folder()).files
     there = [facts_of(files[name]).version for name in bundles_of(REGION, files)]
     if not there:
-        raise Refused(f"what {repository} has of {region} is not signed: name the version with --version")
+        raise Refused(f"what {shown(repository)} has of {region} is not signed: name the version with --version")
     return max(there) + 1
 
 

@@ -17,7 +17,7 @@ from contracts.verify import MAX_PAYLOAD_BYTES
 from ebbtide.advice import Advice
 from ebbtide.estate import cache_folder, is_repository
 from repo_layout.adapters.bundle_refs import fetch_bundles, published_regions
-from repo_layout.adapters.git_open import is_url
+from repo_layout.adapters.git_open import is_url, shown
 from repo_layout.sign import COMPILED, KEY_SETS, NODES, REGION, SIGSTORE, Compiled, read_compiled
 
 
@@ -63,11 +63,11 @@ def published(where: str, region: str | None) -> tuple[str, Folder]:
     if region is None:
         regions = published_regions(where, cache=cache_folder())
         if len(regions) != 1:
-            told = f"{where} has bundles of {', '.join(regions) or 'no region'}"
+            told = f"{shown(where)} has bundles of {', '.join(regions) or 'no region'}"
             raise Advice(told, hint="name one with --region" if regions else "publish one with ebbtide publish")
         region = regions[0]
     found = fetch_bundles(where, region, cache=cache_folder())
-    return region, Folder(f"{where} at {found.commit[:12]}", found.files)
+    return region, Folder(f"{shown(where)} at {found.commit[:12]}", found.files)
 
 
 def key_set_of(paths: Sequence[str]) -> KeySet:
