@@ -1,17 +1,136 @@
 """What a change of the estate does: every declared thing that differs, and what follows from it.
 
-`changed` names the things, for rules that refuse only what a change touched; `effects` says what follows. Pure functions
-of two estates, whatever files they came from: moved, renamed, reordered and reformatted files make no difference.
+`changed` names the things, for rules that refuse only what a change touched; `effects` says what follows. Pure
+functions of two estates, whatever files they came from: moved, reordered and reformatted files make no difference.
 It must not know Git, nor judge whether an effect is wanted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import enum
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 
-from repo_layout.change_fields import as_set
+from contracts.findings import Finding
+from contracts.model import Contract
+from repo_layout import feasibility
+from repo_layout.change_fields import FieldChange, as_set, fields_changed
+from repo_layout.change_findings import FindingsChange, findings_change
+from repo_layout.change_pools import ReachChange, reach_changes
+from repo_layout.change_spread import SlackChange, slack_changes
+from repo_layout.change_sums import (
+    RoomChange,
+    SpendChange,
+    TeamChange,
+    UnitsChange,
+    room_changes,
+    spend_changes,
+    team_changes,
+    unit_changes,
+)
 from repo_layout.documents import RegionEntry, SettingsFile
 from repo_layout.model import Estate
+
+
+class Turn(enum.Enum):
+    """What became of a declared thing."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+
+
+_UNDONE = {Turn.ADDED: Turn.REMOVED, Turn.REMOVED: Turn.ADDED, Turn.CHANGED: Turn.CHANGED}
+
+
+@dataclass(frozen=True, slots=True)
+class ThingChange:
+    """One declared thing by its key in `Estate.sources`; fields are listed where both sides have it."""
+
+    key: str
+    turn: Turn
+    fields: tuple[FieldChange, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The part of the key that says what it is: `contract`, `pool`, `settings` ..."""
+        return self.key.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The rest of the key."""
+        return self.key.partition("/")[2]
+
+    def mirrored(self) -> ThingChange:
+        """The same change, undone."""
+        return ThingChange(self.key, _UNDONE[self.turn], tuple(one.mirrored() for one in self.fields))
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """A contract that went and one that came, alike in every promise: to the platform another workload."""
+
+    before: str
+    after: str
+
+    def mirrored(self) -> Renamed:
+        """The same change, undone."""
+        return Renamed(self.after, self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Everything that a change does, each part in the order of names; nothing at all is no effect."""
+
+    things: tuple[ThingChange, ...] = ()
+    renamed: tuple[Renamed, ...] = ()
+    findings: FindingsChange = field(default_factory=FindingsChange)
+    reach: tuple[ReachChange, ...] = ()
+    slack: tuple[SlackChange, ...] = ()
+    spend: tuple[SpendChange, ...] = ()
+    teams: tuple[TeamChange, ...] = ()
+    rooms: tuple[RoomChange, ...] = ()
+    units: tuple[UnitsChange, ...] = ()
+
+    @property
+    def none(self) -> bool:
+        """Whether the change does nothing."""
+        return self == Effects()
+
+    def mirrored(self) -> Effects:
+        """What undoing the change does."""
+        parts: dict[str, object] = {one.name: getattr(self, one.name) for one in fields(self)}
+        turned = {
+            name: tuple(item.mirrored() for item in part) if isinstance(part, tuple) else part
+            for name, part in parts.items()
+        }
+        turned["findings"] = self.findings.mirrored()
+        turned["renamed"] = tuple(sorted((one.mirrored() for one in self.renamed), key=lambda one: one.before))
+        return Effects(**turned)  # type: ignore[arg-type]  # each part is of the type it had
+
+
+def effects(base: Estate, head: Estate, *, found: tuple[Iterable[Finding], Iterable[Finding]] | None = None) -> Effects:
+    """What follows from going from `base` to `head`.
+
+    `found` are the findings of both where they are known already; without them every rule is asked, each side as if
+    it were looked at for the first time.
+    """
+    was, now = things(base), things(head)
+    keys = _different(was, now)
+    before, after = found or (feasibility.check(base), feasibility.check(head))
+    if not keys:
+        return Effects(findings=findings_change(before, after))
+    return Effects(
+        things=_thing_changes(was, now, keys),
+        renamed=tuple(_renamed(base, head, keys)),
+        findings=findings_change(before, after),
+        reach=tuple(reach_changes(base, head, keys)),
+        slack=tuple(slack_changes(base, head, keys)),
+        spend=tuple(spend_changes(base, head)),
+        teams=tuple(team_changes(base, head)),
+        rooms=tuple(room_changes(base, head)),
+        units=tuple(unit_changes(base, head)),
+    )
 
 
 def things(estate: Estate) -> Mapping[str, object]:
@@ -24,15 +143,18 @@ def things(estate: Estate) -> Mapping[str, object]:
 
 
 def changed(base: Estate | None, head: Estate) -> frozenset[str]:
-    """The keys of things that only one of the estates has, or whose value differs; all of `head` where there is no base.
+    """The keys of what only one of the estates has, or whose value differs; all of `head` where there is no base.
 
     Lists that are sets compare as sets; a contract compares with its tier's gaps filled, without its prose.
     """
     now = things(head)
     if base is None:
         return frozenset(now)
-    before = things(base)
-    return frozenset(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+    return _different(things(base), now)
+
+
+def _different(was: Mapping[str, object], now: Mapping[str, object]) -> frozenset[str]:
+    return frozenset(key for key in was.keys() | now.keys() if was.get(key) != now.get(key))
 
 
 def _things(estate: Estate) -> Iterator[tuple[str, object]]:
@@ -71,3 +193,44 @@ def _settings(settings: SettingsFile) -> Iterator[tuple[str, object]]:
 
 def _region(region: RegionEntry) -> RegionEntry:
     return as_set(region.model_copy(update={"clusters": ()}))
+
+
+# --------------------------------------------------------------------------------------------------- things, one by one
+
+
+def _thing_changes(
+    before: Mapping[str, object], after: Mapping[str, object], keys: frozenset[str]
+) -> tuple[ThingChange, ...]:
+    """The change of each thing; an aggregate is told by its rows."""
+    return tuple(
+        _thing_change(key, before.get(key), after.get(key)) for key in sorted(keys) if not key.startswith("aggregate/")
+    )
+
+
+def _thing_change(key: str, before: object, after: object) -> ThingChange:
+    if before is None or after is None:
+        return ThingChange(key, Turn.ADDED if before is None else Turn.REMOVED)
+    return ThingChange(key, Turn.CHANGED, fields_changed(before, after))
+
+
+def _renamed(base: Estate, head: Estate, keys: frozenset[str]) -> Iterator[Renamed]:
+    """Contracts of one region that differ in their names only, where there is no doubt which became which."""
+    gone = [c for c in base.contracts if f"contract/{c.name}" in keys and c.name not in head.contract_by_name]
+    came = [c for c in head.contracts if f"contract/{c.name}" in keys and c.name not in base.contract_by_name]
+    old, new = _by_promise(base, gone), _by_promise(head, came)
+    for promise, names in sorted(old.items()):
+        if len(names) == 1 and len(new.get(promise, ())) == 1:
+            yield Renamed(names[0], new[promise][0])
+
+
+def _by_promise(estate: Estate, contracts: Iterable[Contract]) -> dict[str, list[str]]:
+    """Names of contracts by everything that they promise but who they are."""
+    found: dict[str, list[str]] = {}
+    for contract in contracts:
+        place = contract.runs_on.kubernetes or contract.runs_on.slurm
+        kept = contract.checkpoint.model_copy(update={"bucket": None, "key": None})
+        anonymous = as_set(contract).model_copy(update={"name": "", "checkpoint": kept})
+        who = {"name", "team", "owner", "contact", "runs_on"}
+        region = estate.region_of_cluster.get(place.cluster if place else "", "")
+        found.setdefault(f"{region} {anonymous.model_dump(exclude=who)}", []).append(contract.name)
+    return found

@@ -10,15 +10,17 @@ import dataclasses
 import enum
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from typing import TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
-from pydantic.fields import FieldInfo
 
 from contracts import fields
 from contracts.values import format_duration, format_size, shorten
 from pools.model import Pool
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 NOTHING = "none"
 LISTED = 6

@@ -7,7 +7,7 @@ on them now is the reconciler's to know.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from contracts.findings import Finding
@@ -15,6 +15,7 @@ from contracts.model import Contract
 from contracts.values import format_size
 from pools.eligibility import class_of, eligible, units_per_instance
 from pools.model import HostShape, InstanceShape, Pool
+from repo_layout.documents import RegionEntry
 from repo_layout.known_names import at
 from repo_layout.model import Estate
 
@@ -104,6 +105,35 @@ def floors_fit(estate: Estate) -> Iterator[Finding]:
             asked[name] += contract.floor
             if (short := _place(contract, fitting, left)) > 0:
                 yield _no_room(estate, contract, region=region.name, fitting=fitting, asked=asked[name], short=short)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What the floors leave of one committed aggregate."""
+
+    vcpu: int
+    gpu: int
+
+
+def left_after_floors(estate: Estate, region: RegionEntry) -> Mapping[str, Left]:
+    """What every floor of a region leaves of its committed aggregates, by name, placed as `floors_fit` places them."""
+    committed = [pool for pool in estate.pools_of(region.name) if pool.committed]
+    left = {
+        pool.aggregate: _Hosts(
+            *(pool.hosts.count * each for each in (pool.hosts.vcpu, pool.hosts.memory)),
+            *(pool.hosts.count * each for each in (pool.hosts.gpu, pool.hosts.local_disk)),
+        )
+        for pool in committed
+    }
+    margin = region.verification_margin
+    asking = [
+        (contract, [pool for pool in committed if eligible(contract, pool, verification_margin_s=margin)])
+        for contract in estate.contracts_of(region.name)
+        if contract.floor
+    ]
+    for contract, fitting in sorted(asking, key=lambda item: (len(item[1]), item[0].name)):
+        _place(contract, fitting, left)
+    return {name: Left(hosts.vcpu, hosts.gpu) for name, hosts in left.items()}
 
 
 def _place(contract: Contract, fitting: list[Pool], left: dict[str, _Hosts]) -> int:
