@@ -41,6 +41,7 @@ class Command:
     help: str
     story: str
     add: Callable[[argparse.ArgumentParser], None]
+    forms: tuple[str, ...] = ("text", "json")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -65,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
         )
         command.add(one)
         if command.name != "explain":  # its kinds have them each
-            _always(one)
+            _always(one, command.forms)
     return top
 
 
@@ -76,8 +77,8 @@ class _Wide(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=26, width=WIDTH)
 
 
-def _always(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--output", choices=("text", "json"), default="text", help="how to write the result")
+def _always(to: argparse.ArgumentParser, forms: tuple[str, ...] = ("text", "json")) -> None:
+    to.add_argument("--output", choices=forms, default="text", help="how to write the result")
     to.add_argument("--progress", action="store_true", help="tell progress on stderr although it is no terminal")
 
 
@@ -86,6 +87,15 @@ def _validate(to: argparse.ArgumentParser) -> None:
     which = to.add_mutually_exclusive_group()
     which.add_argument("--commit", metavar="REV", help="the commit to read (default: HEAD of a repository)")
     which.add_argument("--worktree", action="store_true", help="the files as they lie on disk, committed or not")
+    to.add_argument("--base", metavar="REV", help="judge what changed since REV: others' files only warn")
+
+
+def _diff(to: argparse.ArgumentParser) -> None:
+    to.add_argument("base", metavar="BASE", help="a revision such as origin/main; or a folder, as ./old")
+    to.add_argument("head", nargs="?", metavar="HEAD", help="a revision (default: HEAD); or a folder, as ./new")
+    to.add_argument("--in", dest="where", metavar="PATH_OR_URL", help="the repository (default: .)")
+    to.add_argument("--worktree", action="store_true", help="compare the files on disk, committed or not")
+    to.add_argument("--exact", action="store_true", help="the two commits as they are, wherever their lines parted")
 
 
 def _estate(to: argparse.ArgumentParser) -> None:
@@ -233,6 +243,10 @@ COMMANDS = (
     Command("validate", "check the reviewed files of an estate",
             "Checks every reviewed file: form and schema first, then what the platform could not honour. A commit is "
             "read from Git without a work tree; a plain folder as it lies on disk.", _validate),
+    Command("diff", "what a change of the estate does, and who must approve it",
+            "Compares two commits by what they do: floors, money, pools that workloads gain and lose, contracts that "
+            "stop being feasible, bounds that become tight, and who has to approve. A pull request is compared with "
+            "the commit at which it parted from BASE.", _diff, ("text", "json", "markdown")),
     Command("plan", "what would change now and why; touches nothing",
             "Lets the simulated region stand at one moment of the day and shows the next cycle like a diff: what "
             "would be acquired, replaced and released, why, and what the guard holds back. Touches nothing.",

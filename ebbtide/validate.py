@@ -6,7 +6,7 @@ import argparse
 from time import perf_counter
 
 from contracts.findings import exit_code
-from ebbtide.estate import checked, require_estate, source, tree_of
+from ebbtide.estate import checked, require_estate, source, tree_before, tree_of
 from ebbtide.render_findings import Judged, as_document, as_text
 from ebbtide.terminal import Terminal
 
@@ -17,7 +17,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     what = source(args.where, commit=args.commit, worktree=args.worktree)
     tree = tree_of(what)
     require_estate(tree, what.described(tree))
-    verdict = checked(tree)
+    verdict = checked(tree, since=tree_before(what, args.base) if args.base is not None else None)
     judged = Judged(
         what=what.described(tree),
         commit=tree.commit,

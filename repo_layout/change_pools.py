@@ -180,6 +180,12 @@ def reach_changes(base: Estate, head: Estate, changed: frozenset[str]) -> Iterat
             yield found
 
 
+def usable_pools(estate: Estate, contract: Contract) -> int:
+    """How many reclaimable pools a contract of the estate may use."""
+    side = _side(estate, contract.name, {pool.name: pool for pool in estate.pools})
+    return len(side.usable(committed=False)) if side is not None else 0
+
+
 def _region_touched(base: Estate, head: Estate, name: str, changed: frozenset[str]) -> bool:
     if f"region/{name}" in changed:
         return True

@@ -81,4 +81,4 @@ def _removals(effects: Effects, head: Estate) -> Iterator[Asked]:
     for change in effects.units:
         if change.needs_approval:
             who = tuple(sorted({by[name] for name in new if name in by}))
-            yield Asked(who, Ask.REMOVAL, change.region, (str(change.taken), str(change.before)))
+            yield Asked(who, Ask.REMOVAL, change.region, (f"{change.taken:,}", f"{change.before:,}"))
