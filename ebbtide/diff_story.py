@@ -46,8 +46,7 @@ def verdict(view: DiffView) -> str:
     named = any(thing.kind == "contract" for thing in view.effects.things)
     turns = ((found.stopped, "stops being feasible", "stop being feasible"),
              (found.started, "starts being feasible", "start being feasible"))  # fmt: skip
-    told = [_turned(len(names), one, many, named=named) for names, one, many in turns if names]
-    what = ", ".join([what, *told])
+    what = ", ".join([what, *(_turned(len(names), *words, named=named) for names, *words in turns if names)])
     if view.errors:
         new = len(view.errors) - len(view.standing)
         told = count(len(view.errors), "error") if new else f"{count(len(view.errors), 'error')} that the base has too"
@@ -239,7 +238,7 @@ def _others_tight(view: DiffView) -> Section:
 def _shortened(rows: Sequence[Row], most: int = 12) -> tuple[Row, ...]:
     if len(rows) <= most:
         return tuple(rows)
-    return (*rows[:most], Row(" ", "", "", f"and {len(rows) - most} more"))
+    return (*rows[:most], Row(" ", f"and {len(rows) - most} more"))
 
 
 # --------------------------------------------------------------------------------------------------- findings and files
@@ -284,5 +283,5 @@ def _quiet(view: DiffView) -> Section:
     moved = {change.path: change.moved_from for change in view.compared.files if change.moved_from}
     rows = [Row(" ", path, f"from {moved[path]}" if path in moved else "", "") for path in files[:MOST_NAMES]]
     if len(files) > MOST_NAMES:
-        rows.append(Row(" ", "", "", f"and {len(files) - MOST_NAMES} more"))
+        rows.append(Row(" ", f"and {len(files) - MOST_NAMES} more"))
     return Section("", "files that differ and say the same", "", tuple(rows))

@@ -59,7 +59,7 @@ def other_things(view: DiffView) -> Section:
             rows.append(Row(_SIGNS[turn], about, "", told))
         rows += [Row("~", about, f"{one.path} {values(one)}", _WORDS.get((kind, one.path), "")) for one in fields]
     if len(rows) > MOST_ROWS:
-        rows = [*rows[:MOST_ROWS], Row(" ", "", "", f"and {len(rows) - MOST_ROWS} more")]
+        rows = [*rows[:MOST_ROWS], Row(" ", f"and {len(rows) - MOST_ROWS} more")]
     return Section("", "other changes", "", tuple(rows))
 
 

@@ -1,7 +1,7 @@
 """The effects of a change as a comment of a pull request. Pure: a view in, lines out.
 
 Names, reasons and paths come from files that anybody may propose: whatever stands in them, the comment mentions nobody,
-refers to nothing, links nowhere, keeps its tables and holds no markup of theirs.
+refers to no issue, links nowhere, gives no command, keeps its tables and holds no markup of theirs.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ _ROOM_FOR_MORE = 300
 _BREAK = "&#8203;"
 """A space without width: the reader sees nothing, the code host sees two words."""
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_MARKUP = re.compile(r"[\\`*_{}\[\]()#+\-.!|~^$=:\"']")
-_REFERENCES = re.compile(r"[@#!~%$&:/](?=[^\s])|(?<=[wW])\.")
+_MARKUP = frozenset("\\`*_{}[]|~^$=")
+"""What begins or ends something inside a line; what does so at its start only never stands there."""
+_REFERENCES = re.compile(r"[@#!~%$&:](?=\S)|(?<=[wW]{3})\.")
+"""People, issues, merge requests, labels, milestones, snippets, epics, emoji and addresses, by their first sign."""
 
 
 def as_markdown(view: DiffView) -> list[str]:
     """The verdict as a heading, what was compared, then a table for each section, at most `LONGEST` characters."""
-    sides = f"{view.base.shown} -> {view.head.shown}, {count(len(view.paths), 'file')}"
+    sides = f"From {view.base.shown} to {view.head.shown}, {count(len(view.paths), 'file')}."
     lines = [f"### {plain(verdict(view))}", "", plain(sides)]
-    lines += ["", plain(view.note)] if view.note else []
+    lines += ["", plain(f"{view.note[:1].upper()}{view.note[1:]}.")] if view.note else []
     room = LONGEST - _ROOM_FOR_MORE - _length(lines)
     sections = list(story(view))
     for number, section in enumerate(sections):
@@ -52,7 +54,7 @@ def plain(text: str) -> str:
 
 def _inert(text: str, at: int) -> str:
     char = text[at]
-    escaped = _ENTITIES.get(char) or (f"\\{char}" if _MARKUP.match(char) else char)
+    escaped = _ENTITIES.get(char) or (f"\\{char}" if char in _MARKUP else char)
     return escaped + (_BREAK if _REFERENCES.match(text, at) else "")
 
 
