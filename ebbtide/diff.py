@@ -39,6 +39,8 @@ class _Pair:
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """0 when HEAD holds, 1 when it has errors, 2 when it could not be judged."""
     began = perf_counter()
+    if "" in (args.base, args.head, args.where):
+        raise Advice("a revision or path is empty", hint="name one, or leave it out; a variable may be unset")
     pair = _folders(args) if _is_folder(args.base) else _commits(args)
     compared = compare(pair.base, pair.head, cue=Cue.found(os.environ))
     differing = pair.paths

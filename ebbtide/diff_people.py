@@ -11,10 +11,16 @@ from ebbtide.text import count
 from repo_layout.consent import Ask, Asked
 from repo_layout.owners import Owned
 
+MOST_OWNERS = 40
+"""The reference estate has 27 groups of owners."""
+
 
 def approvals(view: DiffView) -> Section:
     """One row for each group of owners and each person; a change without any path asks nobody."""
-    rows = [*(_owned(owned) for owned in view.owned), *(row for asked in view.asked for row in _asked(asked))]
+    owners = [_owned(owned) for owned in view.owned]
+    if len(owners) > MOST_OWNERS:
+        owners = [*owners[:MOST_OWNERS], Row("!", f"and {len(owners) - MOST_OWNERS} more", "", "groups of owners")]
+    rows = [*owners, *(row for asked in view.asked for row in _asked(asked))]
     if view.paths and view.owners is None:
         rows.insert(0, Row("!", "no CODEOWNERS", "", "no file says who owns what; any reviewer may approve"))
     source = f"by {view.owners.path} of the base" if view.owners and view.paths else ""

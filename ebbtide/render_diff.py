@@ -22,7 +22,7 @@ def as_text(view: DiffView, paint: Paint) -> list[str]:
     files = f"{count(len(view.paths), 'file')}; {view.seconds:.2f} s"
     lines = [paint.bold(colour(printable(told)))]
     sides = f"{view.base.shown} -> {view.head.shown} of {view.where}, {files}"
-    lines += [paint.dim(line) for line in wrapped(printable(sides), indent="  ")]
+    lines.append(f"  {paint.dim(printable(sides))}")
     lines += wrapped(printable(view.note), indent="  ")
     for section in story(view):
         lines += ["", *_section(section, paint)]

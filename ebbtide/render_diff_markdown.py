@@ -24,16 +24,16 @@ _BREAK = "&#8203;"
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MARKUP = frozenset("\\`*_{}[]|~^$=")
 """What begins or ends something inside a line; what does so at its start only never stands there."""
-_REFERENCES = re.compile(r"[@#!~%$&:](?=\S)|(?<=[wW]{3})\.")
+_REFERENCES = re.compile(r"[@#!~%$&:](?=\S)")
 """People, issues, merge requests, labels, milestones, snippets, epics, emoji and addresses, by their first sign."""
 
 
-def as_markdown(view: DiffView) -> list[str]:
-    """The verdict as a heading, what was compared, then a table for each section, at most `LONGEST` characters."""
+def as_markdown(view: DiffView, *, longest: int = LONGEST) -> list[str]:
+    """The verdict as a heading, what was compared, then a table for each section, in so many characters at most."""
     sides = f"From {view.base.shown} to {view.head.shown}, {count(len(view.paths), 'file')}."
     lines = [f"### {plain(verdict(view))}", "", plain(sides)]
     lines += ["", plain(f"{view.note[:1].upper()}{view.note[1:]}.")] if view.note else []
-    room = LONGEST - _ROOM_FOR_MORE - _length(lines)
+    room = longest - _ROOM_FOR_MORE - _length(lines)
     sections = list(story(view))
     for number, section in enumerate(sections):
         block, left_out = _block(section, room)
@@ -55,6 +55,8 @@ def plain(text: str) -> str:
 def _inert(text: str, at: int) -> str:
     char = text[at]
     escaped = _ENTITIES.get(char) or (f"\\{char}" if char in _MARKUP else char)
+    if char == "." and text[max(0, at - 3) : at].lower() == "www":
+        return f"{_BREAK}."
     return escaped + (_BREAK if _REFERENCES.match(text, at) else "")
 
 
