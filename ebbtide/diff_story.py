@@ -210,16 +210,14 @@ def _others_reach(view: DiffView) -> Section:
                 by_reason[why(move, gained=gained)].append(move.pool)
             for reason, pools in by_reason.items():
                 alike[gained, reason, tuple(pools)].append(reach.workload)
+    order = sorted(alike.items(), key=lambda item: (item[0][0], -len(item[1]), item[0]))
     rows = [
         Row(
             "+" if gained else "-",
-            count(len(names), "workload"),
-            f"{'gain' if gained else 'lose'} {count(len(pools), 'pool')}",
-            f"{reason}: {first(pools)}; {first(names)}",
+            *_who(names, "gain" if gained else "lose", count(len(pools), "pool")),
+            _with_names(f"{reason}: {first(pools)}", names),
         )
-        for (gained, reason, pools), names in sorted(
-            alike.items(), key=lambda item: (item[0][0], -len(item[1]), item[0])
-        )
+        for (gained, reason, pools), names in order
     ]
     return Section("", "pools that other workloads gain and lose", "", _shortened(rows))
 
@@ -230,9 +228,22 @@ def _others_tight(view: DiffView) -> Section:
     for change in view.effects.slack:
         if change.tight and change.workload not in told:
             alike[tightness(change)].append(change.workload)
-    rows = [Row("!", count(len(names), "workload"), "", f"{words}; {first(names)}")
-            for words, names in sorted(alike.items(), key=lambda item: (-len(item[1]), item[0]))]  # fmt: skip
+    rows = [
+        Row("!", *_who(names, "", ""), _with_names(words, names))
+        for words, names in sorted(alike.items(), key=lambda item: (-len(item[1]), item[0]))
+    ]
     return Section("", "bounds that become tight", "", _shortened(rows))
+
+
+def _who(names: Sequence[str], verb: str, what: str) -> tuple[str, str]:
+    """One workload by its name, several by their number; and what they do."""
+    if len(names) == 1:
+        return names[0], f"{verb}s {what}" if verb else ""
+    return count(len(names), "workload"), f"{verb} {what}".strip()
+
+
+def _with_names(words: str, names: Sequence[str]) -> str:
+    return f"{words}; {first(names)}" if len(names) > 1 else words
 
 
 def _shortened(rows: Sequence[Row], most: int = 12) -> tuple[Row, ...]:

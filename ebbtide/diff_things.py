@@ -87,17 +87,19 @@ def _phrases(estate: Estate, kind: str) -> Iterator[tuple[str, str]]:
                     f"{waiver.pools} pools, at most {waiver.pool_share} % in one and {waiver.group_share} % in a group"
                 )
                 yield f"waiver/{waiver.region}/{waiver.eligibility_class}", f"{told}, until {waiver.expires}"
-        case "approval":
-            for approval in estate.approvals:
-                key = f"approval/{approval.granted.isoformat()}-{approval.subject}"
-                yield key, f"asked by {approval.requester}, until {approval.expires}"
-        case "adoption":
-            for adoption in estate.adoptions:
-                servers = count(len(adoption.servers), "server") if adoption.servers else "servers by selector"
-                told = f"{servers} for {adoption.workload} in {adoption.pool}"
-                yield f"adoption/{adoption.region}/{adoption.name}", told
         case _:
+            yield from _records(estate)
             yield from _people(estate)
+
+
+def _records(estate: Estate) -> Iterator[tuple[str, str]]:
+    for approval in estate.approvals:
+        key = f"approval/{approval.granted.isoformat()}-{approval.subject}"
+        yield key, f"asked by {approval.requester}, until {approval.expires}"
+    for adoption in estate.adoptions:
+        servers = count(len(adoption.servers), "server") if adoption.servers else "servers by selector"
+        told = f"{servers} for {adoption.workload} in {adoption.pool}"
+        yield f"adoption/{adoption.region}/{adoption.name}", told
 
 
 def _people(estate: Estate) -> Iterator[tuple[str, str]]:

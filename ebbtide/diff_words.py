@@ -209,7 +209,7 @@ def _lost(move: PoolMove) -> str:
             )
         case PoolCause.NOTICE:
             if move.changer is Changer.POOL:
-                return f"its notice fell from {move.fits[1]} to {offered}, and a drain needs {asked}"
+                return f"its notice fell from {move.fits[1]} to {offered}, less than a drain needs"
             return f"a drain needs {asked} now, and its notice is {offered}"
         case PoolCause.UNIT if not by_contract:
             return f"its instance is {offered} now, and a unit needs {asked}"
@@ -234,7 +234,7 @@ def _gained(move: PoolMove) -> str:
             return f"hall {offered} is avoided no longer" if by_contract else f"the pool is in hall {offered} now"
         case PoolCause.NOTICE:
             if move.changer is Changer.POOL:
-                return f"its notice rose from {move.fails[1]} to {offered}, and a drain needs {asked}"
+                return f"its notice rose from {move.fails[1]} to {offered}, as much as a drain needs"
             return f"a drain needs {asked} now, and its notice is {offered}"
         case PoolCause.UNIT:
             return f"a unit of {asked} fits its instance of {offered} now"
