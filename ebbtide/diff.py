@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
 def _is_folder(name: str) -> bool:
     """Whether BASE names a place and no revision: revisions begin with neither a dot nor a slash."""
-    return name.startswith((".", "/", "~")) or is_url(name)
+    return name.startswith((".", "/")) or is_url(name)
 
 
 def _folders(args: argparse.Namespace) -> _Pair:

@@ -265,7 +265,9 @@ def _findings(view: DiffView) -> Section:
             rows += [Row("!", one.code, str(one.place), f"of the base: {one.message}") for one in bad]
         return Section("", "findings", "ebbtide validate says what was expected", _shortened(rows, MOST_FINDINGS))
     found = view.effects.findings
-    rows = [*_told("!", found.appear), *_told("+", found.vanish, "no longer: ")]
+    unread = [one for one in view.compared.head.findings if one.severity is Severity.UNJUDGED]
+    rows = [*_told("!", unread), *_told("!", (one for one in found.appear if one not in unread))]
+    rows += _told("+", found.vanish, "no longer: ")
     rows += [*_told("!", view.standing, "as before: ")]
     return Section("", "findings", "", _shortened(rows, MOST_FINDINGS))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 from contracts.findings import Finding
 from contracts.model import Contract
@@ -30,6 +30,14 @@ from repo_layout.change_sums import (
 )
 from repo_layout.documents import RegionEntry, SettingsFile
 from repo_layout.model import Estate
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterThing:
+    """A scheduler cluster with the region that has it: one that moves has changed."""
+
+    region: str
+    scheduler: str
 
 
 class Turn(enum.Enum):
@@ -119,11 +127,11 @@ def effects(base: Estate, head: Estate, *, found: tuple[Iterable[Finding], Itera
     keys = _different(was, now)
     before, after = found or (feasibility.check(base), feasibility.check(head))
     if not keys:
-        return Effects(findings=findings_change(before, after))
+        return Effects(findings=_of_both(findings_change(before, after), base, head))
     return Effects(
         things=_thing_changes(was, now, keys),
         renamed=tuple(_renamed(base, head, keys)),
-        findings=findings_change(before, after),
+        findings=_of_both(findings_change(before, after), base, head),
         reach=tuple(reach_changes(base, head, keys)),
         slack=tuple(slack_changes(base, head, keys)),
         spend=tuple(spend_changes(base, head)),
@@ -131,6 +139,13 @@ def effects(base: Estate, head: Estate, *, found: tuple[Iterable[Finding], Itera
         rooms=tuple(room_changes(base, head)),
         units=tuple(unit_changes(base, head)),
     )
+
+
+def _of_both(found: FindingsChange, base: Estate, head: Estate) -> FindingsChange:
+    """The same findings; a contract that is new or gone neither stops nor starts being feasible."""
+    both = base.contract_by_name.keys() & head.contract_by_name.keys()
+    stopped, started = (tuple(name for name in names if name in both) for names in (found.stopped, found.started))
+    return replace(found, stopped=stopped, started=started)
 
 
 def things(estate: Estate) -> Mapping[str, object]:
@@ -184,7 +199,7 @@ def _settings(settings: SettingsFile) -> Iterator[tuple[str, object]]:
     for region in settings.regions:
         yield f"region/{region.name}", _region(region)
         for cluster in region.clusters:
-            yield f"cluster/{cluster.name}", (region.name, cluster)
+            yield f"cluster/{cluster.name}", ClusterThing(region.name, cluster.scheduler)
     for team in settings.teams:
         yield f"team/{team.name}", as_set(team)
     for factor in settings.gpu_factors:

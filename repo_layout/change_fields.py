@@ -10,14 +10,13 @@ import dataclasses
 import enum
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, get_args, runtime_checkable
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from contracts import fields
-from contracts.values import format_duration, format_size, shorten
-from pools.model import Pool
+from contracts.values import ClockTime, Money, format_duration, format_size, shorten
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -30,6 +29,17 @@ _ORDERED = frozenset({"command", "deputies"})
 """Lists in which the order says something."""
 
 Model = TypeVar("Model", bound=BaseModel)
+
+
+_SCALARS = (Money, ClockTime)
+"""Computed values that a file writes as one text."""
+
+
+@runtime_checkable
+class Computed(Protocol):
+    """A dataclass, which is how values are held that no file writes as they are."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
 class _Notation(enum.Enum):
@@ -93,8 +103,9 @@ def _changes(path: str, before: object, after: object, notation: _Notation) -> I
         for name, info in type(before).model_fields.items():
             below = f"{path}.{to_camel(name)}".lstrip(".")
             yield from _changes(below, getattr(before, name), getattr(after, name), _notation(info))
-    elif isinstance(before, Pool) and isinstance(after, Pool):
-        yield from _of_pools(before, after)
+    elif isinstance(before, Computed) and type(before) is type(after) and not isinstance(before, _SCALARS):
+        for field in dataclasses.fields(before):
+            yield from _of_computed(field.name, before, after)
     elif isinstance(before, tuple) and isinstance(after, tuple) and path.rpartition(".")[2] not in _ORDERED:
         yield FieldChange(path, _missing_from(after, before), _missing_from(before, after), of_list=True)
     elif isinstance(before, dict) and isinstance(after, dict):
@@ -105,13 +116,11 @@ def _changes(path: str, before: object, after: object, notation: _Notation) -> I
         yield FieldChange(path, shorten(_text(before, notation)), shorten(_text(after, notation)))
 
 
-def _of_pools(before: Pool, after: Pool) -> Iterator[FieldChange]:
-    """A row's fields; a name that ends in `_s` holds seconds."""
-    for field in dataclasses.fields(Pool):
-        seconds = field.name.endswith("_s")
-        name = to_camel(field.name.removesuffix("_s"))
-        notation = _Notation.DURATION if seconds else _Notation.PLAIN
-        yield from _changes(name, getattr(before, field.name), getattr(after, field.name), notation)
+def _of_computed(name: str, before: object, after: object) -> Iterator[FieldChange]:
+    """One field of a computed value, such as a pool's row; a name that ends in `_s` holds seconds."""
+    seconds = name.endswith("_s")
+    notation = _Notation.DURATION if seconds else _Notation.PLAIN
+    yield from _changes(to_camel(name.removesuffix("_s")), getattr(before, name), getattr(after, name), notation)
 
 
 def _missing_from(there: tuple[object, ...], items: tuple[object, ...]) -> str:

@@ -7,8 +7,9 @@ in, names out. It must not know who a name is, nor whether a code host enforces 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
 """Where code hosts look, the first that is there counts. GitHub begins with its own folder, GitLab with the root."""
@@ -191,7 +192,7 @@ def _matches(segments: Sequence[str], steps: Sequence[str]) -> bool:
 
 def _alike(pattern: str, text: str) -> bool:
     """Whether one segment matches one name: `*` is any text, `?` any character, a backslash takes the next as it is."""
-    marks = list(_marks(pattern))
+    marks = _marks(pattern)
     at = seen = 0
     star, resume = -1, 0
     while seen < len(text):
@@ -208,11 +209,8 @@ def _alike(pattern: str, text: str) -> bool:
     return all(mark == ("*", True) for mark in marks[at:])
 
 
-def _marks(pattern: str) -> Iterator[tuple[str, bool]]:
+@lru_cache(maxsize=2 * MOST_RULES)
+def _marks(pattern: str) -> tuple[tuple[str, bool], ...]:
     """Characters, and whether each is a wildcard."""
     taken = iter(pattern)
-    for char in taken:
-        if char == "\\":
-            yield next(taken, char), False
-        else:
-            yield char, char in "*?"
+    return tuple((next(taken, char), False) if char == "\\" else (char, char in "*?") for char in taken)

@@ -124,6 +124,14 @@ def test_a_contract_that_stops_being_feasible_is_named_with_its_finding() -> Non
     assert found.mirrored().started == found.stopped
 
 
+def test_a_contract_that_comes_or_goes_broken_neither_stops_nor_starts_being_feasible() -> None:
+    broken = add("contracts/tides/nowcast.yaml", edited()[HINDCAST].replace(b"hindcast", b"nowcast") + b"floor: 24\n"
+                 b"eligibility: {architecture: arm64}\n")  # fmt: skip
+    found = of(broken).findings
+    assert [finding.code for finding in found.appear] == ["EBT-203"]
+    assert (found.stopped, found.started, found.mirrored().started) == ((), (), ())
+
+
 def test_a_finding_that_moved_down_or_shows_another_number_is_the_same_finding() -> None:
     broken = after(EDITS["no pool"])
     head = after(EDITS["no pool"], swap(FORECAST, "kind:", "# moved down\nkind:"), EDITS["maximum"])
@@ -155,6 +163,16 @@ def test_more_than_a_tenth_of_the_units_waits_for_an_approval() -> None:
 def test_growth_elsewhere_does_not_hide_what_is_taken_away() -> None:
     (units,) = of(EDITS["fewer"], EDITS["maximum"]).units
     assert (units.taken, units.added, units.needs_approval) == (15, 8, True)
+
+
+def test_a_cluster_that_another_region_has_now_has_changed() -> None:
+    line = "      - {name: north-slurm, scheduler: slurm}\n"
+    south = "  - {name: south, timeZone: Europe/Rome, halls: [s1], projects: [p], clusters: ["
+    regions = (swap("ebbtide.yaml", "teams:", f"{south}{{name: south-k8s, scheduler: kubernetes}}]}}\nteams:"),)
+    moved = (*regions, swap("ebbtide.yaml", line, ""), swap("ebbtide.yaml", f"{south}", f"{south}{line.strip()[2:]}, "))
+    found = effects(after(*regions), after(*moved))
+    (cluster,) = (thing for thing in found.things if thing.kind == "cluster")
+    assert (cluster.name, cluster.fields) == ("north-slurm", (FieldChange("region", "north", "south"),))
 
 
 def test_every_duration_and_size_of_a_file_is_written_as_one() -> None:

@@ -8,9 +8,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from ebbtide.diff_document import as_document
 from ebbtide.diff_view import DiffView, Side
+from ebbtide.render_diff import as_text
 from ebbtide.render_diff_markdown import LONGEST, as_markdown, plain
+from ebbtide.text import Paint
+from repo_layout.adapters.git_lay import files_below
 from repo_layout.compare import compare
 from repo_layout.owners import code_owners
 from repo_layout.schema_layer import NoSchema
@@ -209,7 +215,8 @@ def test_without_the_schema_checker_nothing_is_judged(
     monkeypatch.setenv("EBBTIDE_CUE", "/nonexistent/cue")
     ended = diffed(here, scratch, "main", "topic")
     assert ended.code == 2
-    assert "could not be judged" in ended.out
+    assert "could not be judged" in ended.out.splitlines()[0]
+    assert "EBT-310" in ended.out
 
 
 # ------------------------------------------------------------------------------------------------------- hostile files
@@ -255,25 +262,68 @@ def test_foreign_text_is_inert_and_reads_the_same(text: str) -> None:
     assert read.replace("\\", "") == text.encode("unicode_escape").decode().replace("\\n", "\\u000a").replace("\\", "")
 
 
+def view_of(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> DiffView:
+    """What the command would show of two folders, the schema not asked."""
+    base, head = (Tree("worktree", dict(sorted(files.items()))) for files in (before, after))
+    compared = compare(base, head, cue=NoSchema())
+    paths = tuple(one.path for one in compared.files)
+    side = Side("main", "0" * 40, 1_790_000_000_000)
+    return DiffView("here", side, side, compared, paths, code_owners(base.files))
+
+
 @pytest.mark.parametrize("longest", [700, 1_200, 2_500])
 def test_a_comment_ends_within_its_limit_and_says_how_much_is_left_out(longest: int) -> None:
-    trees = [
-        Tree("worktree", dict(sorted(files.items()))) for files in (edited(OWNERS), edited(OWNERS, *EDITS.values()))
-    ]
-    compared = compare(*trees, cue=NoSchema())
-    paths = tuple(one.path for one in compared.files)
-    side = Side("main", "0" * 40, 0)
-    view = DiffView("here", side, side, compared, paths, code_owners(trees[0].files))
+    view = view_of(edited(OWNERS), edited(OWNERS, *EDITS.values()))
     whole, cut = as_markdown(view), as_markdown(view, longest=longest)
     assert sum(len(line) + 1 for line in cut) <= longest
-    rows = [[line for line in lines if re.match(r"\| [^|-]*[^ |-]", line) or line.startswith("|   |")]
-            for lines in (whole, cut)]  # fmt: skip
+    assert sum(len(line) + 1 for line in whole) <= LONGEST
+    assert cut[:-2] == whole[: len(cut) - 2]
     more = re.fullmatch(r"and (\d+) more; `ebbtide diff --output json` lists everything", cut[-1])
     assert more is not None
-    assert int(more[1]) > 0
-    assert cut[:-2] == whole[: len(cut) - 2]
-    assert len(rows[0]) > len(rows[1])
-    assert len("\n".join(whole)) < LONGEST
+    rows = [sum(line.startswith("| ") and line[2:5] not in ("| |", "---") for line in lines) for lines in (whole, cut)]
+    assert int(more[1]) == rows[0] - rows[1]
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_whatever_files_hold_every_form_is_written_and_the_comment_is_inert(data: st.DataObject) -> None:
+    sides = []
+    for _ in range(2):
+        files = edited(OWNERS, *(EDITS[name] for name in data.draw(st.lists(st.sampled_from(sorted(EDITS)), unique=True,
+                                                                          max_size=3))))  # fmt: skip
+        path = data.draw(st.sampled_from(sorted(files)))
+        lines = files[path].decode().split("\n")
+        at = data.draw(st.integers(0, len(lines) - 1))
+        line = st.one_of(st.text(max_size=30), st.just(f'reason: "{HOSTILE}"'), st.just("- {}"), st.just("a: [b"))
+        lines[at : at + data.draw(st.integers(0, 1))] = [data.draw(line)]
+        sides.append(files | {path: "\n".join(lines).encode("utf-8", "replace")})
+    view = view_of(*sides)
+    assert as_text(view, Paint())
+    assert json.dumps(as_document(view))
+    out = "\n".join(as_markdown(view)).replace("&#8203;", "\u200b")
+    assert not re.search(r"@\w|<[\w!/]|(?<!#)#\w|!\w|://|(?<!\\)\[", out)
+    assert out.count("\n") == sum(1 for _ in as_markdown(view)) - 1
+
+
+# -------------------------------------------------------------------------------------------------------- the documents
+
+
+def test_the_documents_show_what_the_command_says() -> None:
+    told = (ROOT / "docs" / "diff.md").read_text(encoding="utf-8")
+    estate = files_below(ROOT / "repo_layout" / "estate")
+    frontend, pool = "contracts/search/query-frontend.yaml", "pools/aarhus/aarhus-h1-general-a.yaml"
+    raised = estate[frontend].replace(b"floor: 10", b"floor: 14").replace(b"60.00", b"90.00")
+    shorter = estate[pool].replace(b"hosts:", b"noticeWindow: 30s\nhosts:")
+    floor, notice = view_of(estate, estate | {frontend: raised}), view_of(estate, estate | {pool: shorter})
+
+    def missing(lines: list[str], behind: int) -> list[str]:
+        return [line for line in (lines[0], *lines[behind:]) if line not in told]
+
+    assert missing(as_text(floor, Paint()), behind=2) == []
+    assert missing(as_markdown(floor)[:9], behind=3) == []
+    left_out = missing(as_text(notice, Paint()), behind=2)
+    assert left_out
+    assert {line.split()[2] for line in left_out if line.startswith("  !")} == {"variant-calling", "ensemble-north"}
 
 
 # ------------------------------------------------------------------------------------------------------ validate --base
