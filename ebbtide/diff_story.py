@@ -112,11 +112,11 @@ def _contracts(view: DiffView) -> Iterator[Section]:
     things = [thing for thing in view.effects.things if thing.kind == "contract"]
     renamed = {name for pair in view.effects.renamed for name in (pair.before, pair.after)}
     sections = [_renamed(view, pair.before, pair.after) for pair in view.effects.renamed]
-    sections += [_contract(view, thing) for thing in things if thing.turn is Turn.CHANGED]
+    sections += _merged(_contract(view, thing) for thing in things if thing.turn is Turn.CHANGED)
     yield from sections[:MOST_CONTRACTS]
     if rest := sections[MOST_CONTRACTS:]:
         names = listed([section.title for section in rest], most=30)
-        yield Section("~", f"and {count(len(rest), 'contract')} more", "", (Row(" ", words=names),))
+        yield Section("~", "and other contracts, each in its way", "", (Row(" ", words=names),))
     for turn, sign, title, note in (
         (Turn.ADDED, "+", "new contracts", "admitted from now on"),
         (Turn.REMOVED, "-", "contracts that go", "what runs of them drains, and their floors are given back"),
@@ -124,6 +124,19 @@ def _contracts(view: DiffView) -> Iterator[Section]:
         rows = [_whole(view, thing, sign) for thing in things if thing.turn is turn and thing.name not in renamed]
         if rows:
             yield Section(sign, title, note, _shortened(rows, MOST_CONTRACTS))
+
+
+def _merged(sections: Iterable[Section]) -> list[Section]:
+    """Contracts that change in the same way told once, in the order of the first of each."""
+    alike: dict[tuple[Row, ...], list[Section]] = defaultdict(list)
+    for section in sections:
+        alike[section.rows].append(section)
+    return [
+        some[0]
+        if len(some) == 1
+        else Section("~", first(one.title for one in some), f"{count(len(some), 'contract')} alike", rows)
+        for rows, some in alike.items()
+    ]
 
 
 def _contract(view: DiffView, thing: ThingChange) -> Section:

@@ -216,8 +216,10 @@ def _lost(move: PoolMove) -> str:
         case PoolCause.UNIT:
             return f"a unit needs {asked} now, and its instance is {offered}"
         case _:
-            told = f"{move.cause.value}: {asked} is asked for"
-            return f"{told} now, {offered} offered" if by_contract else f"{told}, {offered} offered now"
+            told = f"{move.cause.value}: "
+            if by_contract:
+                return f"{told}{asked} is asked for now, and it offers {offered}"
+            return f"{told}it offers {offered} now, and {asked} is asked for"
 
 
 def _gained(move: PoolMove) -> str:
@@ -239,7 +241,9 @@ def _gained(move: PoolMove) -> str:
         case PoolCause.UNIT:
             return f"a unit of {asked} fits its instance of {offered} now"
         case _:
-            return f"{move.cause.value}: {asked} is asked for and {offered} offered now"
+            if by_contract:
+                return f"{move.cause.value}: {asked} is asked for now"
+            return f"{move.cause.value}: it offers {offered} now"
 
 
 def scope(name: str, number: int) -> str:
