@@ -30,7 +30,7 @@ MOST_FINDINGS = 8
 KINDS = (
     ("pool", "pool row"), ("group", "correlation group"), ("team", "team"), ("directory", "directory entry"),
     ("waiver", "waiver"), ("approval", "approval"), ("adoption", "adoption"), ("region", "region"),
-    ("cluster", "cluster"), ("gpu", "GPU factor"),
+    ("cluster", "cluster"), ("gpu", "GPU factor"), ("history", "row of history"),
 )  # fmt: skip
 
 

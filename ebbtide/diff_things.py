@@ -51,7 +51,7 @@ def other_things(view: DiffView) -> Section:
         if (thing.turn, thing.kind) not in phrases:
             phrases[thing.turn, thing.kind] = _phrases_of(view, thing)
         told = phrases[thing.turn, thing.kind].get(thing.key, "")
-        alike[thing.kind, thing.turn, thing.fields, told].append(thing.name)
+        alike[thing.kind, thing.turn, thing.fields, told].append("" if thing.kind == "settings" else thing.name)
     rows: list[Row] = []
     for (kind, turn, fields, told), names in alike.items():
         about = f"{_KINDS.get(kind, kind)} {first(names)}".strip()

@@ -211,6 +211,8 @@ def _lost(move: PoolMove) -> str:
             if move.changer is Changer.POOL:
                 return f"its notice fell from {move.fits[1]} to {offered}, less than a drain needs"
             return f"a drain needs {asked} now, and its notice is {offered}"
+        case PoolCause.CHECKPOINT:
+            return f"the checkpoints of an instance are {asked} and it is sure to write {offered} in time"
         case PoolCause.UNIT if not by_contract:
             return f"its instance is {offered} now, and a unit needs {asked}"
         case PoolCause.UNIT:
@@ -238,6 +240,8 @@ def _gained(move: PoolMove) -> str:
             if move.changer is Changer.POOL:
                 return f"its notice rose from {move.fails[1]} to {offered}, as much as a drain needs"
             return f"a drain needs {asked} now, and its notice is {offered}"
+        case PoolCause.CHECKPOINT:
+            return f"the checkpoints of an instance are {asked} now, and it is sure to write {offered} in time"
         case PoolCause.UNIT:
             return f"a unit of {asked} fits its instance of {offered} now"
         case _:

@@ -11,6 +11,8 @@ import enum
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 
+from pydantic.alias_generators import to_camel
+
 from contracts.findings import Finding
 from contracts.model import Contract
 from repo_layout import feasibility
@@ -38,6 +40,13 @@ class ClusterThing:
 
     region: str
     scheduler: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One field of the settings, which may be nothing and is there all the same."""
+
+    value: object
 
 
 class Turn(enum.Enum):
@@ -151,8 +160,9 @@ def _of_both(found: FindingsChange, base: Estate, head: Estate) -> FindingsChang
 def things(estate: Estate) -> Mapping[str, object]:
     """Every declared thing by its key in `Estate.sources`, with its parsed value, each part under one key only.
 
-    `settings` is what `ebbtide.yaml` says beside its regions, clusters, teams and GPU factors; `region/NAME` leaves out
-    the region's clusters; `aggregate/REGION/NAME` is all of its rows.
+    `settings/FIELD` is a field of `ebbtide.yaml` beside its regions, clusters, teams and GPU factors, so that a pause
+    does not pass for another bound; `region/NAME` leaves out the region's clusters; `aggregate/REGION/NAME` is all of
+    its rows.
     """
     return dict(_things(estate))
 
@@ -192,10 +202,17 @@ def _things(estate: Estate) -> Iterator[tuple[str, object]]:
         yield f"adoption/{adoption.region}/{adoption.name}", as_set(adoption)
     for waiver in estate.waivers:
         yield f"waiver/{waiver.region}/{waiver.eligibility_class}", waiver
+    for history in estate.history:
+        yield f"history/{history.region}", history.model_copy(update={"rows": ()})
+        for row in history.rows:
+            yield f"history/{history.region}/{row.pool}", row
 
 
 def _settings(settings: SettingsFile) -> Iterator[tuple[str, object]]:
-    yield "settings", as_set(settings.model_copy(update={"regions": (), "teams": (), "gpu_factors": ()}))
+    rest = as_set(settings)
+    for name in type(settings).model_fields:
+        if name not in ("regions", "teams", "gpu_factors", "api_version", "kind"):
+            yield f"settings/{to_camel(name)}", Setting(getattr(rest, name))
     for region in settings.regions:
         yield f"region/{region.name}", _region(region)
         for cluster in region.clusters:
@@ -225,6 +242,8 @@ def _thing_changes(
 def _thing_change(key: str, before: object, after: object) -> ThingChange:
     if before is None or after is None:
         return ThingChange(key, Turn.ADDED if before is None else Turn.REMOVED)
+    if isinstance(before, Setting) and isinstance(after, Setting):
+        return ThingChange(key, Turn.CHANGED, fields_changed(before.value, after.value, key.partition("/")[2]))
     return ThingChange(key, Turn.CHANGED, fields_changed(before, after))
 
 

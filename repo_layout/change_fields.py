@@ -28,6 +28,9 @@ LISTED = 6
 _ORDERED = frozenset({"command", "deputies"})
 """Lists in which the order says something."""
 
+_BYTES = frozenset({"checkpoint_throughput"})
+"""Fields of computed values that hold bytes."""
+
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -77,9 +80,11 @@ class FieldChange:
         return FieldChange(self.path, self.after, self.before, self.of_list)
 
 
-def fields_changed(before: object, after: object) -> tuple[FieldChange, ...]:
-    """What differs between two values of one thing, in the order in which its fields are declared."""
-    return tuple(_changes("", before, after, _Notation.PLAIN))
+def fields_changed(before: object, after: object, below: str = "") -> tuple[FieldChange, ...]:
+    """What differs between two values of one thing, in the order in which its fields are declared; `below` is the path
+    of the thing itself, where it has one.
+    """
+    return tuple(_changes(below, before, after, _Notation.PLAIN))
 
 
 def as_set(model: Model) -> Model:
@@ -118,8 +123,8 @@ def _changes(path: str, before: object, after: object, notation: _Notation) -> I
 
 def _of_computed(name: str, before: object, after: object) -> Iterator[FieldChange]:
     """One field of a computed value, such as a pool's row; a name that ends in `_s` holds seconds."""
-    seconds = name.endswith("_s")
-    notation = _Notation.DURATION if seconds else _Notation.PLAIN
+    notation = _Notation.SIZE if name in _BYTES else _Notation.PLAIN
+    notation = _Notation.DURATION if name.endswith("_s") else notation
     yield from _changes(to_camel(name.removesuffix("_s")), getattr(before, name), getattr(after, name), notation)
 
 

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 
 from contracts.model import Contract
 from contracts.values import format_duration, format_size
-from pools.eligibility import REACTION_S, RELAY_S, drain_fits, units_per_instance
+from pools.eligibility import (
+    REACTION_S,
+    RELAY_S,
+    checkpoint_fits,
+    checkpoint_on_notice,
+    drain_fits,
+    units_per_instance,
+)
 from pools.model import Pool
 from repo_layout.model import Estate
 
@@ -30,6 +37,7 @@ class PoolCause(enum.Enum):
     MEMORY_PER_VCPU = "memory per vCPU"
     UNIT = "size of a unit"
     NOTICE = "notice window"
+    CHECKPOINT = "checkpoint on notice"
 
 
 class Changer(enum.Enum):
@@ -120,6 +128,11 @@ def _notice_told(side: _Side, pool: Pool) -> tuple[str, str]:
     return format_duration(needs), format_duration(pool.notice_window_s)
 
 
+def _checkpoint_told(side: _Side, pool: Pool) -> tuple[str, str]:
+    writes = checkpoint_on_notice(side.contract) * units_per_instance(side.contract, pool)
+    return format_size(writes), format_size(side.contract.drain.budget * pool.checkpoint_throughput)
+
+
 _ROWS = (
     _Row(
         PoolCause.ARCHITECTURE,
@@ -156,6 +169,11 @@ _ROWS = (
         PoolCause.NOTICE,
         lambda side, pool: pool.committed or drain_fits(side.contract, pool, verification_margin_s=side.margin_s),
         _notice_told,
+    ),
+    _Row(
+        PoolCause.CHECKPOINT,
+        lambda side, pool: pool.committed or checkpoint_fits(side.contract, pool),
+        _checkpoint_told,
     ),
 )
 

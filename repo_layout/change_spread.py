@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from correlation_groups.reach import Domain, Field
 from repo_layout.model import Estate
-from repo_layout.spread_reachable import field_of, reaches
+from repo_layout.reach import Ground
 
 DOMAINS = "capacity domain"
 
@@ -126,10 +126,11 @@ class _Known:
 
 def _fields(estate: Estate, changed: frozenset[str]) -> dict[str, _Spread]:
     """What each workload that the change can concern has to spread, and over what."""
-    wide = "settings" in changed
+    wide = "settings/bounds" in changed
     regions = {key.split("/")[1] for key in changed if key.startswith(("region/", "aggregate/", "group/", "waiver/"))}
     return {
-        reach.contract.name: _Spread(field_of(estate, reach, reach.fitting), reach.interruptible)
-        for reach in reaches(estate)
-        if reach.fitting and (wide or reach.region.name in regions or f"contract/{reach.contract.name}" in changed)
+        reach.contract.name: _Spread(reach.field_of(reach.usable.fitting), reach.interruptible)
+        for reach in Ground(estate).reaches
+        if reach.usable.fitting
+        and (wide or reach.region.name in regions or f"contract/{reach.contract.name}" in changed)
     }

@@ -16,8 +16,8 @@ from contracts.values import Money
 from pools.model import Pool
 from repo_layout.model import Estate
 from repo_layout.room_for_floors import left_after_floors
+from repo_layout.sums import gpu_factors, milli_ncu
 
-GIB = 2**30
 REMOVAL_PERCENT = 10
 """DESIGN 10: commits that take away more than this share of the desired units wait for an approval."""
 
@@ -113,14 +113,6 @@ class UnitsChange:
         return UnitsChange(self.region, self.after, self.before, self.added, self.taken)
 
 
-def milli_ncu(estate: Estate, contract: Contract) -> int:
-    """The size of one unit in thousandths of an NCU: the larger of vCPU and memory / 4 GiB, plus its GPUs."""
-    unit = contract.unit
-    factors = {factor.family: factor.ncu for factor in estate.settings.gpu_factors}
-    gpus = unit.gpu * 1000 * factors.get(contract.eligibility.gpu_family or "", 0)
-    return max(unit.vcpu * 1000, -(-unit.memory * 1000 // (4 * GIB))) + gpus
-
-
 def spend_changes(base: Estate, head: Estate) -> Iterator[SpendChange]:
     """Each person whose sum or authority differs and who answers for money on one side, by id."""
     had, has = _spend(base), _spend(head)
@@ -195,8 +187,9 @@ def _authority(estate: Estate, person: str) -> Money | None:
 def _teams(estate: Estate) -> dict[str, TeamTotal]:
     ncu: dict[str, int] = {}
     spend: dict[str, Money] = {}
+    factors = gpu_factors(estate)
     for contract in estate.contracts:
-        ncu[contract.team] = ncu.get(contract.team, 0) + contract.maximum * milli_ncu(estate, contract)
+        ncu[contract.team] = ncu.get(contract.team, 0) + contract.maximum * milli_ncu(contract, factors)
         spend[contract.team] = spend.get(contract.team, _nothing(estate)) + limit_of(estate, contract)
     return {
         team.name: TeamTotal(

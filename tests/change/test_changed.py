@@ -19,7 +19,7 @@ from tests.checks.estates import FORECAST, HINDCAST, minimal
         ("waiver", {"waiver/north/x86-64"}),
         ("limit", {"team/tides"}),
         ("authority", {"directory/tides-lead"}),
-        ("pause", {"settings"}),
+        ("pause", {"settings/pauses"}),
         ("prose", set()),
         ("comment", set()),
     ],
@@ -31,7 +31,9 @@ def test_each_edit_touches_the_things_it_names_and_no_other(name: str, keys: set
 def test_without_a_base_everything_counts_as_changed() -> None:
     estate = after()
     assert changed(None, estate) == set(things(estate))
-    assert {"settings", "team/tides", "contract/forecast", "cluster/north-k8s"} <= changed(None, estate)
+    assert {"settings/bounds", "settings/pauses", "team/tides", "contract/forecast", "cluster/north-k8s"} <= changed(
+        None, estate
+    )
 
 
 def test_every_key_is_one_that_the_estate_can_place() -> None:

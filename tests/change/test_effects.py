@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from repo_layout.change import Effects, Renamed, Turn, effects
+from contracts.findings import Severity
+from repo_layout.change import Effects, Renamed, Turn, changed, effects
 from repo_layout.change_fields import FieldChange, fields_changed
 from repo_layout.change_pools import Changer, PoolCause
 from repo_layout.change_spread import DOMAINS, Slack
 from repo_layout.change_sums import Room
+from repo_layout.feasibility import check
 from repo_layout.model import Estate
 from tests.change.edits import EDITS, Edit, add, after, copied, drop, edited, estate_of, swap
 from tests.checks.estates import FORECAST, GENERAL, HINDCAST
@@ -163,6 +165,48 @@ def test_more_than_a_tenth_of_the_units_waits_for_an_approval() -> None:
 def test_growth_elsewhere_does_not_hide_what_is_taken_away() -> None:
     (units,) = of(EDITS["fewer"], EDITS["maximum"]).units
     assert (units.taken, units.added, units.needs_approval) == (15, 8, True)
+
+
+def test_a_setting_is_told_by_its_path_whether_it_was_there_before_or_not() -> None:
+    paused, bounded, paid = (
+        of(add("ebbtide.yaml", line)).things
+        for line in (
+            b"pauses: [{scope: estate, reason: Power works.}]\n",
+            b"bounds: {pools: 6}\n",
+            b'footprintPerDay: "46.00 EUR"\n',
+        )
+    )
+    assert [(one.key, one.fields) for one in (*paused, *bounded, *paid)] == [
+        ("settings/pauses", (FieldChange("pauses", "none", "{scope: estate, reason: Power works.}", of_list=True),)),
+        ("settings/bounds", (FieldChange("bounds.pools", "8", "6"),)),
+        ("settings/footprintPerDay", (FieldChange("footprintPerDay", "none", "46.00 EUR"),)),
+    ]
+
+
+def test_a_pause_is_not_blamed_for_what_was_wrong_before() -> None:
+    tight = swap("ebbtide.yaml", "ncuLimit: 400", "ncuLimit: 200")
+    files = edited(tight, EDITS["no pool"], EDITS["pause"])
+    before = estate_of(edited(tight, EDITS["no pool"]))
+    keys = changed(before, estate_of(files))
+    errors = {one.code for one in check(estate_of(files), changed=keys) if one.severity is Severity.ERROR}
+    assert errors == {"EBT-206"}  # a name that is declared nowhere is wrong whoever changed what
+
+
+def test_a_checkpoint_that_no_longer_fits_is_told_as_such() -> None:
+    slow = swap(GENERAL, "hosts:", "checkpointThroughput: 1MiB\nhosts:")
+    (reach,) = of(slow).reach
+    (move,) = reach.lost
+    assert (reach.workload, move.cause, move.changer) == ("forecast", PoolCause.CHECKPOINT, Changer.POOL)
+    assert (move.fits[0], move.fails) == ("256MiB", ("256MiB", "60MiB"))
+
+
+def test_history_is_told_by_pool() -> None:
+    row = b"  - {pool: h1-general-a-4x16, exposureHours: 100, interruptions: 2, reclaims: 1}\n"
+    head = b"apiVersion: ebbtide/v1\nkind: History\nregion: north\nsince: 2026-06-01\nuntil: 2026-08-31\nrows:\n"
+    base = after(add("history/north.yaml", head + row))
+    more = after(add("history/north.yaml", head + row.replace(b"interruptions: 2", b"interruptions: 3")))
+    (thing,) = effects(base, more).things
+    assert (thing.key, thing.fields) == ("history/north/h1-general-a-4x16", (FieldChange("interruptions", "2", "3"),))
 
 
 def test_a_cluster_that_another_region_has_now_has_changed() -> None:
