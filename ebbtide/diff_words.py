@@ -44,7 +44,10 @@ def _tolerance(before: Contract, after: Contract) -> str:
 
 
 def _often(tolerance: Decimal) -> str:
-    return f"once in {1 / tolerance:.3g} h" if tolerance else "never"
+    if not tolerance:
+        return "never"
+    hours = float(1 / tolerance)
+    return f"once in {hours:,.0f} h" if hours >= 100 else f"once in {hours:.3g} h"
 
 
 def _budget(before: Contract, after: Contract) -> str:
@@ -190,63 +193,57 @@ def values(change: FieldChange) -> str:
 
 def why(move: PoolMove, *, gained: bool) -> str:
     """Why a workload gained or lost a pool, without the pool's name."""
-    return (_gained if gained else _lost)(move)
-
-
-def _lost(move: PoolMove) -> str:
-    asked, offered = move.fails
-    by_contract = move.changer is Changer.CONTRACT
+    asked, offered = move.fits if gained else move.fails
     match move.cause:
         case PoolCause.THERE:
-            return "the pool is gone"
+            return "the pool is new" if gained else "the pool is gone"
+        case PoolCause.REGION if move.changer is Changer.CONTRACT:
+            return f"the workload is in {asked} now"
         case PoolCause.REGION:
-            return f"the workload is in {asked} now" if by_contract else f"the pool is in {offered} now"
+            return f"the pool is in {offered} now"
         case PoolCause.RATE_CLASS:
             return f"the pool is {offered} now"
+        case PoolCause.CHECKPOINT:
+            return f"the checkpoints of an instance are {asked}, and it is sure to write {offered} in time"
+        case _:
+            return (_gained if gained else _lost)(move, asked, offered)
+
+
+def _lost(move: PoolMove, asked: str, offered: str) -> str:
+    by_contract = move.changer is Changer.CONTRACT
+    match move.cause:
         case PoolCause.HALL:
             return (
                 f"hall {offered} is avoided now" if by_contract else f"the pool is in hall {offered}, which is avoided"
             )
+        case PoolCause.NOTICE if move.changer is Changer.POOL:
+            return f"its notice fell from {move.fits[1]} to {offered}, less than a drain needs"
         case PoolCause.NOTICE:
-            if move.changer is Changer.POOL:
-                return f"its notice fell from {move.fits[1]} to {offered}, less than a drain needs"
             return f"a drain needs {asked} now, and its notice is {offered}"
-        case PoolCause.CHECKPOINT:
-            return f"the checkpoints of an instance are {asked} and it is sure to write {offered} in time"
-        case PoolCause.UNIT if not by_contract:
-            return f"its instance is {offered} now, and a unit needs {asked}"
-        case PoolCause.UNIT:
+        case PoolCause.UNIT if by_contract:
             return f"a unit needs {asked} now, and its instance is {offered}"
+        case PoolCause.UNIT:
+            return f"its instance is {offered} now, and a unit needs {asked}"
+        case _ if by_contract:
+            return f"{move.cause.value}: {asked} is asked for now, and it offers {offered}"
         case _:
-            told = f"{move.cause.value}: "
-            if by_contract:
-                return f"{told}{asked} is asked for now, and it offers {offered}"
-            return f"{told}it offers {offered} now, and {asked} is asked for"
+            return f"{move.cause.value}: it offers {offered} now, and {asked} is asked for"
 
 
-def _gained(move: PoolMove) -> str:
-    asked, offered = move.fits
+def _gained(move: PoolMove, asked: str, offered: str) -> str:
     by_contract = move.changer is Changer.CONTRACT
     match move.cause:
-        case PoolCause.THERE:
-            return "the pool is new"
-        case PoolCause.REGION:
-            return f"the workload is in {asked} now" if by_contract else f"the pool is in {offered} now"
-        case PoolCause.RATE_CLASS:
-            return f"the pool is {offered} now"
         case PoolCause.HALL:
             return f"hall {offered} is avoided no longer" if by_contract else f"the pool is in hall {offered} now"
+        case PoolCause.NOTICE if move.changer is Changer.POOL:
+            return f"its notice rose from {move.fails[1]} to {offered}, as much as a drain needs"
         case PoolCause.NOTICE:
-            if move.changer is Changer.POOL:
-                return f"its notice rose from {move.fails[1]} to {offered}, as much as a drain needs"
             return f"a drain needs {asked} now, and its notice is {offered}"
-        case PoolCause.CHECKPOINT:
-            return f"the checkpoints of an instance are {asked} now, and it is sure to write {offered} in time"
         case PoolCause.UNIT:
             return f"a unit of {asked} fits its instance of {offered} now"
+        case _ if by_contract:
+            return f"{move.cause.value}: {asked} is asked for now"
         case _:
-            if by_contract:
-                return f"{move.cause.value}: {asked} is asked for now"
             return f"{move.cause.value}: it offers {offered} now"
 
 
