@@ -12,10 +12,11 @@ from contracts.errors import Refused
 from ebbtide.advice import Advice
 from ebbtide.diff_document import as_document
 from ebbtide.diff_view import DiffView, Side
-from ebbtide.estate import cache, is_repository, require_estate, source, tree_of
+from ebbtide.estate import Source, cache, edited_since, is_repository, require_estate, source, tree_of
 from ebbtide.render_diff import as_text
 from ebbtide.render_diff_markdown import as_markdown
 from ebbtide.terminal import Terminal
+from ebbtide.text import count, listed, printable
 from repo_layout.adapters.cue import Cue
 from repo_layout.adapters.git import merge_base, named, paths_between, read_commit, read_worktree
 from repo_layout.adapters.git_open import is_url
@@ -26,7 +27,9 @@ from repo_layout.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Both sides as they were read; `paths` are those that Git says differ, None where Git was not asked."""
+    """Both sides as they were read; `paths` are those that Git says differ, None where Git was not asked; `reads_head`
+    where the commit was taken that a person would take for the files on disk.
+    """
 
     where: str
     base: Tree
@@ -34,6 +37,7 @@ class _Pair:
     names: tuple[str, str]
     note: str = ""
     paths: tuple[str, ...] | None = None
+    reads_head: bool = False
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -57,11 +61,19 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         note=pair.note,
         seconds=perf_counter() - began,
     )
-    if args.output == "json":
+    _write(view, args.output, terminal)
+    if terminal.watched and pair.reads_head and (edited := edited_since(Source(pair.where, "HEAD"), pair.head)):
+        told = f"{count(len(edited), 'file')} on disk not as in the commit: {listed(map(printable, edited))}"
+        terminal.say(f"{told}; --worktree compares what is on disk")
+    return view.code
+
+
+def _write(view: DiffView, form: str, terminal: Terminal) -> None:
+    """The same effects in the form that was asked for, and nothing else."""
+    if form == "json":
         terminal.document(as_document(view))
     else:
-        terminal.lines(as_markdown(view) if args.output == "markdown" else as_text(view, terminal.paint))
-    return view.code
+        terminal.lines(as_markdown(view) if form == "markdown" else as_text(view, terminal.paint))
 
 
 def _is_folder(name: str) -> bool:
@@ -100,9 +112,16 @@ def _commits(args: argparse.Namespace) -> _Pair:
         after, paths = read_worktree(Path(where)), None
     else:
         after, paths = read_commit(where, head, cache=cache()), paths_between(where, start, head, cache=cache())
-    for tree, name in ((before, args.base), (after, head_name)):
-        require_estate(tree, f"{name} of {where}")
-    return _Pair(where, before, after, (args.base, where if args.worktree else head_name), note, paths)
+    require_estate(after, f"{head_name} of {where}")  # a base without one is what a first change starts from
+    return _Pair(
+        where,
+        before,
+        after,
+        (args.base, where if args.worktree else head_name),
+        note,
+        paths,
+        paths is not None and args.head is None,
+    )
 
 
 def _start(where: str, base: str, head: str, name: str) -> tuple[str, str]:

@@ -39,7 +39,7 @@ def verdict(view: DiffView) -> str:
     what = ", ".join(_amounts(view)) or "no effect"
     if view.compared.effects is None:
         broken = "the base" if view.compared.head.estate is not None else "this change"
-        what = f"{broken} is not well formed, so its effect cannot be told"
+        what = f"{broken} is not well formed, so the effect cannot be told"
     if view.code == 2:
         return f"{what}: could not be judged"
     found = view.effects.findings

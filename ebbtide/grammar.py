@@ -87,7 +87,19 @@ def _validate(to: argparse.ArgumentParser) -> None:
     which = to.add_mutually_exclusive_group()
     which.add_argument("--commit", metavar="REV", help="the commit to read (default: HEAD of a repository)")
     which.add_argument("--worktree", action="store_true", help="the files as they lie on disk, committed or not")
+    which.add_argument("--staged", action="store_true", help="the files as the next commit would have them")
     to.add_argument("--base", metavar="REV", help="judge what changed since REV: others' files only warn")
+
+
+def _init(to: argparse.ArgumentParser) -> None:
+    to.add_argument("folder", metavar="DIR", help="a folder that is not there yet, or is empty")
+    to.add_argument("--estate", metavar="NAME", help="the estate's name (default: the folder's)")
+    to.add_argument("--region", metavar="NAME", default="north", help="its one region (default: %(default)s)")
+    to.add_argument("--team", metavar="NAME", default="first-team", help="its first team (default: %(default)s)")
+    hosts = ("github", "gitlab", "none")
+    to.add_argument("--host", choices=hosts, default="github", help="whose CI workflow (default: %(default)s)")
+    to.add_argument("--no-git", dest="git", action="store_false", help="the files alone, no repository and no commit")
+    to.add_argument("--dry-run", action="store_true", help="list the files and write nothing")
 
 
 def _diff(to: argparse.ArgumentParser) -> None:
@@ -242,11 +254,16 @@ COMMANDS = (
             _demo),
     Command("validate", "check the reviewed files of an estate",
             "Checks every reviewed file: form and schema first, then what the platform could not honour. A commit is "
-            "read from Git without a work tree; a plain folder as it lies on disk.", _validate),
+            "read from Git without a work tree; a plain folder as it lies on disk.", _validate,
+            ("text", "json", "sarif", "github", "gitlab")),
     Command("diff", "what a change of the estate does, and who must approve it",
             "Compares two commits by what they do: floors, money, pools that workloads gain and lose, contracts that "
             "stop being feasible, bounds that become tight, and who has to approve. A pull request is compared with "
             "the commit at which it parted from BASE.", _diff, ("text", "json", "markdown")),
+    Command("init", "lay down a small estate of one's own",
+            "Lays a small estate into a new folder: one region, eight aggregates in four halls to lend from, contracts "
+            "of two typical kinds, owners, CI; a Git repository whose first commit is yours. Writes over nothing.",
+            _init),
     Command("plan", "what would change now and why; touches nothing",
             "Lets the simulated region stand at one moment of the day and shows the next cycle like a diff: what "
             "would be acquired, replaced and released, why, and what the guard holds back. Touches nothing.",

@@ -62,7 +62,10 @@ SHAPES = {
     "history": _Shape(Kind.HISTORY, "history/<region>.yaml"),
 }
 _IGNORED_FOLDERS = frozenset({".github", ".gitlab", ".gitea", ".forgejo", "docs"})
-_IGNORED_FILES = frozenset({"CODEOWNERS", "LICENSE", ".gitignore", ".gitattributes", ".editorconfig", ".gitlab-ci.yml"})
+_IGNORED_FILES = frozenset(
+    {"CODEOWNERS", "LICENSE"}
+    | {".gitignore", ".gitattributes", ".editorconfig", ".gitlab-ci.yml", ".pre-commit-config.yaml"}
+)
 _FOREIGN_EXTENSIONS = frozenset({".yml", ".json", ".cue", ".toml", ".txt"})
 
 

@@ -127,7 +127,7 @@ def read(tree: Tree, converters: Mapping[str, Converter] = CONVERTERS, known: Kn
         if path not in there:
             broken.add(kind)
             if _listed_whole(tree):
-                hint = "repo_layout/samples/valid/minimal is a small estate to start from"
+                hint = "ebbtide init DIR lays down a small estate to start from"
                 findings.append(Finding("EBT-125", Place(path), f"the estate has no {path}", "", path, hint))
     return Read(tuple(sources), tuple(findings), frozenset(broken))
 

@@ -92,7 +92,7 @@ def test_the_document_says_the_same_as_the_text(here: Run, scratch: Scratch) -> 
         ((EDITS["floor"],), 0, "1 contract changes: holds"),
         ((EDITS["maximum"], EDITS["halls"]), 1, "2 contracts change, 1 stops being feasible: refused"),
         ((EDITS["no pool"], EDITS["group"]), 1, "2 contracts stop being feasible: refused"),
-        ((swap(FORECAST, "tier: anchored", "tier: 9"),), 1, "not well formed, so its effect cannot be told: refused"),
+        ((swap(FORECAST, "tier: anchored", "tier: 9"),), 1, "not well formed, so the effect cannot be told: refused"),
     ],
 )
 def test_the_first_line_is_the_verdict_and_the_code_says_whether_it_holds(
@@ -118,7 +118,16 @@ def test_a_change_that_mends_a_broken_base_holds(here: Run, scratch: Scratch) ->
     scratch.commit(edited(OWNERS), parent=base, branch="topic")
     ended = diffed(here, scratch, "main", "topic")
     assert ended.code == 0
-    assert ended.out.startswith("the base is not well formed, so its effect cannot be told: holds")
+    assert ended.out.startswith("the base is not well formed, so the effect cannot be told: holds")
+
+
+def test_the_first_estate_of_a_repository_is_judged_by_itself(here: Run, scratch: Scratch) -> None:
+    base = scratch.commit({"notes.txt": b"soon\n"})
+    scratch.commit(edited(OWNERS), parent=base, branch="topic")
+    assert diffed(here, scratch, "main", "topic").code == 0
+    ended = diffed(here, scratch, "topic", "main")
+    assert ended.code == 2
+    assert "there is no estate in main" in ended.err
 
 
 # ------------------------------------------------------------------------------------------- what is compared with what
