@@ -6,14 +6,16 @@ what is well formed. It must not print, nor decide an exit code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from contracts.findings import Finding, Severity, in_order
 from repo_layout import feasibility
+from repo_layout.change import changed
 from repo_layout.faults import merged
-from repo_layout.load import assemble, first_of, judge, read
+from repo_layout.layout import Kind
+from repo_layout.load import Assembled, Judged, Known, Read, assemble, first_of, read
 from repo_layout.model import Estate
 from repo_layout.schema_layer import SchemaChecker
 from repo_layout.tree import Tree
@@ -36,17 +38,27 @@ class Validated:
         return any(f.severity in (Severity.ERROR, Severity.UNJUDGED) for f in self.findings)
 
 
-def validate(tree: Tree, *, cue: SchemaChecker, converters: Mapping[str, Converter] = CONVERTERS) -> Validated:
-    """Judge one commit's files. Never raises for what a file holds."""
-    taken = read(tree, converters)
+def validate(
+    tree: Tree,
+    *,
+    cue: SchemaChecker,
+    converters: Mapping[str, Converter] = CONVERTERS,
+    since: Estate | None = None,
+    known: Known | None = None,
+) -> Validated:
+    """Judge one commit's files. Never raises for what a file holds.
+
+    `since` is the estate before the change that is judged: rules that rest on other people's files refuse only what
+    differs from it. Without one everything counts as changed. `known` holds files that were read before.
+    """
+    known = known if known is not None else Known()
+    taken = read(tree, converters, known)
     with ThreadPoolExecutor(max_workers=1) as pool:
         schema = pool.submit(cue.judge, taken.sources)
-        judged = [judge(source) for source in taken.sources]
+        judged = [known.judge(source) for source in taken.sources]
         assembled = assemble(tree, judged)
-        lost = taken.broken | {item.source.kind for item in judged if item.document is None}
-        across = (
-            feasibility.check(assembled.estate, broken=lost | assembled.broken) if assembled.estate is not None else ()
-        )
+        lost = _lost(taken, judged)
+        across = _across(assembled, lost, since)
         verdict = schema.result()
     findings = [*taken.findings, *assembled.findings, *verdict.findings, *across]
     malformed = bool(lost or assembled.broken)
@@ -55,3 +67,28 @@ def validate(tree: Tree, *, cue: SchemaChecker, converters: Mapping[str, Convert
         malformed = malformed or bool(faults)
         findings.extend(first_of([item.source.finding(fault) for fault in faults]))
     return Validated(None if malformed else assembled.estate, in_order(findings))
+
+
+def estate_before(tree: Tree, *, known: Known, converters: Mapping[str, Converter] = CONVERTERS) -> Estate | None:
+    """The estate of files that were judged when they were merged, to compare with; None where any is not well formed.
+
+    The schema is not asked and no rule is: what `since` needs are the values, and a file without them has a fault in
+    its model.
+    """
+    taken = read(tree, converters, known)
+    judged = [known.judge(source) for source in taken.sources]
+    assembled = assemble(tree, judged)
+    return None if _lost(taken, judged) or assembled.broken else assembled.estate
+
+
+def _lost(taken: Read, judged: Sequence[Judged]) -> frozenset[Kind]:
+    """The kinds that lost a file to an error of form."""
+    return taken.broken | {item.source.kind for item in judged if item.document is None}
+
+
+def _across(assembled: Assembled, lost: frozenset[Kind], since: Estate | None) -> tuple[Finding, ...]:
+    """What the rules across files say."""
+    if assembled.estate is None:
+        return ()
+    keys = changed(since, assembled.estate) if since is not None else None
+    return feasibility.check(assembled.estate, broken=lost | assembled.broken, changed=keys)

@@ -191,3 +191,15 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: p
 )
 def test_the_names_of_a_compiled_folder_are_these_alone(name: str, ours: bool) -> None:
     assert is_compiled(name) is ours
+
+
+def test_what_others_did_stops_no_commit_that_is_judged_by_what_it_changed(here: Run, tmp_path: Path) -> None:
+    path = "contracts/tides/forecast.yaml"
+    crowded = MINIMAL[path].replace(b"floor: 4", b"floor: 39").replace(b"minimum: 8", b"minimum: 39")
+    lay(tmp_path / "full.git", {**MINIMAL, path: crowded}, AUTHORSHIP)
+    words = ("compile", str(tmp_path / "full.git"), "--region", "north", "--out", str(tmp_path / "out"))
+    refused = here(*words)
+    assert refused.code == 1
+    assert "EBT-203" in refused.out
+    assert here(*words, "--base", "HEAD").code == 0
+    assert (tmp_path / "out" / "compiled.json").is_file()
