@@ -183,6 +183,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: p
         ("region.0123456789ab.sigstore.json", True),
         ("nodes/a-b.0123456789ab.sigstore.json", True),
         ("nodes/a.bundle.json", True),
+        ("nodes/a.keyless.sigstore.json", True),
         ("region.bundle.json", False),
         ("nodes/a.0123456789AB.sigstore.json", False),
         ("nodes/../a.json", False),
