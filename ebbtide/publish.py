@@ -13,6 +13,7 @@ from contracts.verify import NOTHING, Expects, verify
 from ebbtide.advice import Advice
 from ebbtide.estate import cache_folder
 from ebbtide.terminal import Terminal
+from ebbtide.text import count
 from ebbtide.trust import Folder, folder_at, key_set_of, read_limited
 from repo_layout.adapters.bundle_refs import fetch_bundles, publish, ref_of, tip_of
 from repo_layout.adapters.clock import now_ms
