@@ -73,6 +73,11 @@ clean: ## remove everything that make installed, built or cached in this checkou
 	rm -rf .venv .tools .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+test-interop: .tools/bin/cosign
+.tools/bin/cosign: .tools/uv/.ready tools/cosign/go.mod tools/cosign/go.sum tools/cosign.sh tools/go.sh tools/go.txt
+	@tools/cosign.sh
+	@touch $@
+
 .tools/uv/.ready: tools/uv.txt tools/uv.sh
 	@tools/uv.sh
 	@touch $@
@@ -87,9 +92,4 @@ clean: ## remove everything that make installed, built or cached in this checkou
 
 .tools/bin/cue: .tools/uv/.ready tools/cue/go.mod tools/cue/go.sum tools/cue.sh tools/go.txt
 	@tools/cue.sh
-	@touch $@
-
-test-interop: .tools/bin/cosign
-.tools/bin/cosign: .tools/uv/.ready tools/cosign/go.mod tools/cosign/go.sum tools/cosign.sh tools/go.sh tools/go.txt
-	@tools/cosign.sh
 	@touch $@
