@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Self, TypeVar
 from zoneinfo import ZoneInfo
@@ -60,6 +61,27 @@ def shown(value: object) -> str:
     return values.shorten(str(value))
 
 
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """In a field's type: how the formatter writes a text that the field takes; the value stays the same."""
+
+    of: Callable[[str], str]
+
+
+def _spelt_duration(text: str) -> str:
+    """`90m` as `1h30m`; up to two minutes seconds stay seconds, as people say them of a notice."""
+    seconds = values.parse_duration(text)
+    return f"{seconds}s" if text.endswith("s") and seconds <= 120 else values.format_duration(seconds)
+
+
+def _spelt_size(text: str) -> str:
+    return values.format_size(values.parse_size(text))
+
+
+def _spelt_money(text: str) -> str:
+    return values.format_money(values.parse_money(text))
+
+
 def _limit(text: str) -> values.Money:
     """Money that limits something: never negative."""
     money = values.parse_money(text)
@@ -94,16 +116,31 @@ def _zone(text: str) -> str:
     return text
 
 
-Seconds = Annotated[int, _text(values.parse_duration, "a duration such as 90s, 10m or 1h30m"), Field(ge=0, strict=True)]
+Seconds = Annotated[
+    int,
+    _text(values.parse_duration, "a duration such as 90s, 10m or 1h30m"),
+    Field(ge=0, strict=True),
+    Spelling(_spelt_duration),
+]
 """A duration such as `90s`, `10m`, `1h30m`, as whole seconds."""
 
-Bytes = Annotated[int, _text(values.parse_size, "a size such as 512MiB or 1.4GiB"), Field(ge=0, strict=True)]
+Bytes = Annotated[
+    int,
+    _text(values.parse_size, "a size such as 512MiB or 1.4GiB"),
+    Field(ge=0, strict=True),
+    Spelling(_spelt_size),
+]
 """A size such as `1.4GiB`, as bytes."""
 
-SomeBytes = Annotated[int, _text(values.parse_size, "a size such as 512MiB or 1.4GiB"), Field(ge=1, strict=True)]
+SomeBytes = Annotated[
+    int,
+    _text(values.parse_size, "a size such as 512MiB or 1.4GiB"),
+    Field(ge=1, strict=True),
+    Spelling(_spelt_size),
+]
 """A size that is not nothing."""
 
-MoneyField = Annotated[values.Money, _text(_limit, 'money such as "12.50 EUR"')]
+MoneyField = Annotated[values.Money, _text(_limit, 'money such as "12.50 EUR"'), Spelling(_spelt_money)]
 """Money such as `12.50 EUR`, not negative."""
 
 Name = Annotated[str, Field(strict=True), AfterValidator(values.parse_name)]

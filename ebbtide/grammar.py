@@ -1,7 +1,7 @@
 """Everything that can be typed behind `ebbtide`: commands, options, their help and their exit codes.
 
 `ebbtide.__main__` parses with it, `ebbtide completion` writes shell completion from it, a test holds the documents to
-it. Standard library only and no other module of ours, because `ebbtide --help` has to be there at once.
+it. Standard library only, and no module of ours but parts of the grammar, because `ebbtide --help` has to be there at once.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import argparse
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from ebbtide import grammar_tooling
 
 VERSION = "0.1.0"
 DEFAULT_STATE = ".demo"
@@ -233,6 +235,14 @@ COMMANDS = (
     Command("validate", "check the reviewed files of an estate",
             "Checks every reviewed file: form and schema first, then what the platform could not honour. A commit is "
             "read from Git without a work tree; a plain folder as it lies on disk.", _validate),
+    Command("fmt", "lay the reviewed files out in one way, comments kept",
+            "Writes reviewed files in one layout: the order of the format's fields, values as people write them, short "
+            "mappings in one line, comments where they stand. What a file says never changes; one that cannot be read "
+            "is left alone with its finding.", grammar_tooling.fmt),
+    Command("schema", "JSON Schemas of the reviewed files, for completion and hover in editors",
+            "Writes the JSON Schema of each kind of reviewed file, from the models that check them: names, types, "
+            "patterns, examples and what every field means. A YAML language server completes and explains with it.",
+            grammar_tooling.schema),
     Command("plan", "what would change now and why; touches nothing",
             "Lets the simulated region stand at one moment of the day and shows the next cycle like a diff: what "
             "would be acquired, replaced and released, why, and what the guard holds back. Touches nothing.",
