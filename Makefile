@@ -35,8 +35,9 @@ test: lint .tools/bin/cue ## lint, types, import order and every test but the ra
 	@echo "==> tests, $(TEST_WORKERS) at a time"
 	@$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
 
-test-interop: setup ## tests against the rare peers that take long to build
-	@echo "==> no rare peer exists yet: nothing to test in this ring"
+test-interop: setup .tools/yaml-language-server/pin ## tests against the rare peers that take long to build
+	@echo "==> tests against rare peers, one after another: each takes a gigabyte"
+	@$(BIN)/python -m pytest -q -m interop $(PYTEST_ARGS)
 
 lint: .venv/.compiled ## ruff, mypy and import-linter
 	@echo "==> ruff"
@@ -60,7 +61,7 @@ lock: .tools/uv/.ready ## resolve pyproject.toml anew into requirements.lock, an
 	@env -u VIRTUAL_ENV .tools/uv/bin/uv pip compile --quiet pyproject.toml --all-extras --group dev \
 	  --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url $(if $(UPGRADE),--upgrade) \
 	  --output-file requirements.lock
-	@for tool in uv go; do pin=$$(grep -oE '^[a-z-]+==[^ ]+' tools/$$tool.txt); \
+	@for tool in uv go node; do pin=$$(grep -oE '^[a-z-]+==[^ ]+' tools/$$tool.txt); \
 	  tools/pin.sh .tools/uv/bin/uv "$$pin" > .tools/$$tool.new; \
 	  cmp -s .tools/$$tool.new tools/$$tool.txt || cp .tools/$$tool.new tools/$$tool.txt; rm .tools/$$tool.new; done
 
@@ -82,4 +83,9 @@ clean: ## remove everything that make installed, built or cached in this checkou
 
 .tools/bin/cue: .tools/uv/.ready tools/cue/go.mod tools/cue/go.sum tools/cue.sh tools/go.txt
 	@tools/cue.sh
+	@touch $@
+
+.tools/yaml-language-server/pin: .tools/uv/.ready tools/yaml_language_server/package.json \
+  tools/yaml_language_server/package-lock.json tools/yaml_language_server.sh tools/node.txt
+	@tools/yaml_language_server.sh
 	@touch $@

@@ -142,7 +142,9 @@ def _summary(outcomes: Sequence[Outcome], changed: Sequence[Outcome], paint: Pai
     if changed:
         told.append(paint.warn(f"{count(len(changed), 'file')} {'would be' if kept else 'were'} laid out anew"))
     if unread:
-        told.append(paint.bad(f"{count(unread, 'file')} cannot be read and {'is' if unread == 1 else 'are'} left alone"))
+        told.append(
+            paint.bad(f"{count(unread, 'file')} cannot be read and {'is' if unread == 1 else 'are'} left alone")
+        )
     if rest or not told:
         told.append(paint.good(f"{count(rest, 'file')} left as {'it is' if rest == 1 else 'they are'}"))
     return ", ".join(told)

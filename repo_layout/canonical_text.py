@@ -96,13 +96,14 @@ def _below(model: type[BaseModel] | None, key: str) -> tuple[type[BaseModel] | N
     if model is None:
         return None, None
     info = next((f for name, f in model.model_fields.items() if (f.alias or name) == key), None)
-    return (_model_in(info.annotation), info) if info is not None else (None, None)
+    return (inner_model(info.annotation), info) if info is not None else (None, None)
 
 
-def _model_in(annotation: object) -> type[BaseModel] | None:
+def inner_model(annotation: object) -> type[BaseModel] | None:
+    """The model inside an annotation such as `tuple[PoolRow, ...]` or `Drain | None`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for part in typing.get_args(annotation) if (found := _model_in(part)) is not None), None)
+    return next((found for part in typing.get_args(annotation) if (found := inner_model(part)) is not None), None)
 
 
 def _spelt(text: str, info: FieldInfo | None) -> str:
