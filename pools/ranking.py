@@ -18,8 +18,9 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from pools.board import Board, Kind
+from pools.board import Board
 from pools.interruption import Hazards
+from pools.kinds import Kind
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

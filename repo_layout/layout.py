@@ -28,6 +28,7 @@ class Kind(enum.Enum):
     APPROVAL = "approval"
     ADOPTION = "adoption"
     WAIVER = "waiver"
+    HISTORY = "history"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ SHAPES = {
     "approvals": _Shape(Kind.APPROVAL, "approvals/<date>-<subject>.yaml"),
     "adoptions": _Shape(Kind.ADOPTION, "adoptions/<region>/<name>.yaml"),
     "waivers": _Shape(Kind.WAIVER, "waivers/<region>/<class>.yaml"),
+    "history": _Shape(Kind.HISTORY, "history/<region>.yaml"),
 }
 _IGNORED_FOLDERS = frozenset({".github", ".gitlab", ".gitea", ".forgejo", "docs"})
 _IGNORED_FILES = frozenset({"CODEOWNERS", "LICENSE", ".gitignore", ".gitattributes", ".editorconfig", ".gitlab-ci.yml"})

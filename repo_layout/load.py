@@ -18,7 +18,7 @@ from contracts.findings import Fault, Finding
 from contracts.model import ContractFile
 from correlation_groups.model import GroupFile
 from pools.model import PoolFile
-from repo_layout.documents import AdoptionFile, ApprovalFile, DirectoryFile, SettingsFile, WaiverFile
+from repo_layout.documents import AdoptionFile, ApprovalFile, DirectoryFile, HistoryFile, SettingsFile, WaiverFile
 from repo_layout.faults import EMPTY, dotted, fields_at, model_faults
 from repo_layout.layout import ROOT_FILES, Kind, Located, Named, disagreement, duplicates, locate, shown
 from repo_layout.model import Estate
@@ -37,6 +37,7 @@ MODELS: Mapping[Kind, type[Declared]] = {
     Kind.APPROVAL: ApprovalFile,
     Kind.ADOPTION: AdoptionFile,
     Kind.WAIVER: WaiverFile,
+    Kind.HISTORY: HistoryFile,
 }
 
 MOST_OF_A_FILE = 200
@@ -222,6 +223,8 @@ def _against_path(source: Source, document: Declared) -> Iterator[Finding]:
             pairs = [("class", name, located.name), ("region", region, located.scope)]
         case ApprovalFile(subject=subject, granted=granted):
             pairs = [("granted", granted.isoformat(), located.name[:10]), ("subject", subject, located.name[11:])]
+        case HistoryFile(region=region):
+            pairs = [("region", region, located.name)]
         case _:
             pass
     for field_name, seen, wanted in pairs:

@@ -18,6 +18,7 @@ from repo_layout.documents import (
     AdoptionFile,
     ApprovalFile,
     DirectoryEntry,
+    HistoryFile,
     RegionEntry,
     SettingsFile,
     TeamEntry,
@@ -31,8 +32,9 @@ class Estate:
 
     `committed_at` is the commit's time in milliseconds since the epoch, 0 for a work tree. `sources` maps
     `contract/NAME`, `pool/NAME`, `aggregate/REGION/NAME`, `group/REGION/NAME`, `directory/ID`, `team/NAME`,
-    `region/NAME`, `cluster/NAME`, `approval/DATE-SUBJECT`, `adoption/REGION/NAME`, `waiver/REGION/CLASS` and `settings`
-    to where they stand, and finds what is below them too (`contract/nightly-features/drain/budget`).
+    `region/NAME`, `cluster/NAME`, `approval/DATE-SUBJECT`, `adoption/REGION/NAME`, `waiver/REGION/CLASS`,
+    `history/REGION` and `settings` to where they stand, and finds what is below them too
+    (`contract/nightly-features/drain/budget`).
     """
 
     commit: str
@@ -45,6 +47,7 @@ class Estate:
     approvals: tuple[ApprovalFile, ...] = ()
     adoptions: tuple[AdoptionFile, ...] = ()
     waivers: tuple[WaiverFile, ...] = ()
+    history: tuple[HistoryFile, ...] = ()
     sources: Mapping[str, Place] = field(default_factory=dict)
 
     @cached_property

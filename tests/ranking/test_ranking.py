@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from contracts.model import Checkpoint, Contract, Fallback
 from contracts.tiers import PRESETS
 from contracts.values import Money
-from pools.board import Assumptions
 from pools.interruption import Floats, Hazards, Topology
+from pools.kinds import Assumptions
 from pools.ranking import Drop, Ranked, Ranking, Rates, explain, guaranteed_micro, move_cost_micro, rank, settle
 from tests.ranking.samples import TierName, board_of, contract, pool
 
