@@ -1,7 +1,7 @@
-"""What is fuzzed of the reader: any bytes become one document or findings, in bounded time, and never an exception.
+"""What is fuzzed of the reader: any bytes become one document or findings, in bounded time, never an exception.
 
-`benchmarks.fuzz` drives it with a coverage-guided fuzzer, the tests with hypothesis. Whatever it reads it also judges and
-lays out anew, since those see the same hostile files.
+`benchmarks.fuzz` drives it with a coverage-guided fuzzer, the tests with hypothesis. Whatever it reads it also judges
+and lays out anew, since those see the same hostile files.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SEEDS = {
 """Files to begin with: every sample, good and bad, of every kind."""
 
 
-class Broken(AssertionError):
+class Broken(AssertionError):  # noqa: N818 - named for what happened to the promise
     """The reader promised something that it did not hold."""
 
 

@@ -1,10 +1,10 @@
 """How long the whole validation of the reference estate takes, with the bare schema checker beside it.
 
-`seconds` is the command from start to end: interpreter, imports, files, YAML, models, schemas, rules across files, text.
-`cue_seconds` is `cue vet` alone with the same schemas, reading the same YAML files itself in the quickest way it has (one
-process that embeds them), in turn with ours, so that a busy machine slows both. `cue_json_seconds` is the process that
-we run: the same documents as one JSON text. The limit is near `cue_json_seconds` plus the start of the interpreter and
-the reading; all grow with the number of files. Medians of the runs.
+`seconds` is the command from start to end: interpreter, imports, files, YAML, models, schemas, rules across files,
+text. `cue_seconds` is `cue vet` alone with the same schemas, reading the same YAML files itself in the quickest way it
+has (one process that embeds them), in turn with ours, so that a busy machine slows both. `cue_json_seconds` is the
+process that we run: the same documents as one JSON text. The limit is near `cue_json_seconds` plus the start of the
+interpreter and the reading; all grow with the number of files. Medians of the runs.
 """
 
 from __future__ import annotations

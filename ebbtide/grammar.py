@@ -1,7 +1,8 @@
 """Everything that can be typed behind `ebbtide`: commands, options, their help and their exit codes.
 
 `ebbtide.__main__` parses with it, `ebbtide completion` writes shell completion from it, a test holds the documents to
-it. Standard library only, and no module of ours but parts of the grammar, because `ebbtide --help` has to be there at once.
+it. Standard library only, and no module of ours but parts of the grammar, because `ebbtide --help` has to be there at
+once.
 """
 
 from __future__ import annotations
@@ -152,6 +153,7 @@ def _explain(to: argparse.ArgumentParser) -> None:
         if kind == "action":
             one.add_argument("--tree", action="store_true", help="every event of the chain, each below its cause")
         _always(one)
+    grammar_tooling.explain_contract(kinds, EXIT_CODES, _Wide, _always)
 
 
 def _savings(to: argparse.ArgumentParser) -> None:
@@ -249,8 +251,9 @@ COMMANDS = (
             _plan),
     Command("run", "run the reconciler on the simulated provider",
             "Runs the reconciler against the simulated provider and leaves the ledger in a state directory.", _run),
-    Command("explain", "why a workload, pool, drain or action is as it is",
-            "Answers why, from what demo or run left: each answer names its files, events and numbers.", _explain),
+    Command("explain", "why a workload, pool, drain, action or contract is as it is",
+            "Answers why, from what demo or run left, and of a contract from its estate alone: each answer names its "
+            "files, events and numbers.", _explain),
     Command("savings", "what was saved after every cost, down to the events",
             "The net saving with every term, held against the provider's invoice, and what was paid for nothing.",
             _savings),

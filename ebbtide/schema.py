@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from ebbtide.advice import Advice
+from ebbtide.advice import Advice, unknown
 from ebbtide.terminal import Terminal
 from ebbtide.text import count
 from repo_layout.editor_schema import editor_schema, editor_settings, file_name
@@ -18,20 +18,24 @@ SETTINGS = "vscode-settings.json"
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """0; one kind goes to stdout as it is, all of them as one document with a key each, or into a folder."""
-    kinds = [kind for kind in MODELS if args.kind in (None, kind.value.replace(" ", "-"))]
+    names = {kind.value.replace(" ", "-"): kind for kind in MODELS}
+    if args.kind is not None and args.kind not in names:
+        raise unknown("kind of file", args.kind, names, lists=f"there are {', '.join(names)}")
+    kinds = [kind for name, kind in names.items() if args.kind in (None, name)]
     if args.out is None:
-        whole = {kind.value.replace(" ", "-"): editor_schema(kind) for kind in kinds}
+        whole = {name: editor_schema(kind) for name, kind in names.items() if kind in kinds}
         terminal.document(whole if args.kind is None else next(iter(whole.values())))
         return 0
     written = _write(Path(args.out), kinds)
     if terminal.as_json:
         terminal.document({"folder": args.out, "files": written})
         return 0
+    first = f"# yaml-language-server: $schema={args.out}/{file_name(Kind.CONTRACT)}"
     terminal.lines(
         [
             f"{count(len(written), 'file')} in {args.out}",
-            f"  one file   write  # yaml-language-server: $schema={args.out}/{file_name(Kind.CONTRACT)}  as its first line",
             f"  all files  put what {args.out}/{SETTINGS} holds into .vscode/settings.json, or your editor's own",
+            f"  one file   begin it with  {first}",
         ]
     )
     return 0

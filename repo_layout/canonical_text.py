@@ -1,7 +1,8 @@
-"""One layout for every reviewed file: the order of the format's fields, one way to write each value, comments kept.
+"""One layout for every reviewed file: the order of the format's fields, one way to write a value, comments kept.
 
-`ebbtide fmt` calls `formatted`. Pure: text in, text out. Whatever the layout does, the data that the strict reader finds
-in the result is the data of the input, and no comment is lost: `formatted` reads its own output again before it answers.
+`ebbtide fmt` calls `formatted`. Pure: text in, text out. Whatever the layout does, the data that the strict reader
+finds in the result is the data of the input, and no comment is lost: `formatted` reads its own output again before it
+answers.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
+import pydantic
 
 from contracts.errors import Breach
 from contracts.fields import Declared, Spelling
@@ -63,13 +63,15 @@ def formatted(file: str, content: bytes) -> Formatted:
     return Formatted(text)
 
 
-def _says_the_same(file: str, data: object, text: str, model: type[BaseModel] | None) -> None:
+def _says_the_same(file: str, data: object, text: str, model: type[pydantic.BaseModel] | None) -> None:
     again = parse(file, text.encode())
     if again.data is None or _meaning(data, model) != _meaning(again.data, model):
         raise Breach(f"{file}: the layout would change what it says; nothing was written")
 
 
-def _meaning(data: object, model: type[BaseModel] | None, info: FieldInfo | None = None) -> object:
+def _meaning(
+    data: object, model: type[pydantic.BaseModel] | None, info: pydantic.fields.FieldInfo | None = None
+) -> object:
     """Plain data with its types, and with each text spelt one way."""
     if isinstance(data, dict):
         return {key: _meaning(value, *_below(model, key)) for key, value in data.items()}
@@ -91,7 +93,9 @@ def _comments_of(text: str) -> Iterator[str]:
 # ------------------------------------------------------------------------------------------------- what the format says
 
 
-def _below(model: type[BaseModel] | None, key: str) -> tuple[type[BaseModel] | None, FieldInfo | None]:
+def _below(
+    model: type[pydantic.BaseModel] | None, key: str
+) -> tuple[type[pydantic.BaseModel] | None, pydantic.fields.FieldInfo | None]:
     """The model and the field that a key of a model leads to."""
     if model is None:
         return None, None
@@ -99,14 +103,14 @@ def _below(model: type[BaseModel] | None, key: str) -> tuple[type[BaseModel] | N
     return (inner_model(info.annotation), info) if info is not None else (None, None)
 
 
-def inner_model(annotation: object) -> type[BaseModel] | None:
+def inner_model(annotation: object) -> type[pydantic.BaseModel] | None:
     """The model inside an annotation such as `tuple[PoolRow, ...]` or `Drain | None`."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
         return annotation
     return next((found for part in typing.get_args(annotation) if (found := inner_model(part)) is not None), None)
 
 
-def _spelt(text: str, info: FieldInfo | None) -> str:
+def _spelt(text: str, info: pydantic.fields.FieldInfo | None) -> str:
     """The text as its field's type spells it; a text that the field does not take stays as it is."""
     marks: list[Any] = [*info.metadata, *_metadata(info.annotation)] if info is not None else []
     for mark in marks:
@@ -123,7 +127,7 @@ def _metadata(annotation: object) -> Iterator[object]:
         yield from getattr(part, "__metadata__", ())
 
 
-def _ordered(entries: Sequence[Entry], model: type[BaseModel] | None) -> list[Entry]:
+def _ordered(entries: Sequence[Entry], model: type[pydantic.BaseModel] | None) -> list[Entry]:
     """The fields in the order of their format; what the format does not know stays behind them in its own order."""
     if model is None:
         return list(entries)
@@ -134,14 +138,14 @@ def _ordered(entries: Sequence[Entry], model: type[BaseModel] | None) -> list[En
 # -------------------------------------------------------------------------------------------------------------- layout
 
 
-def _root(root: Node, model: type[BaseModel] | None) -> list[str]:
+def _root(root: Node, model: type[pydantic.BaseModel] | None) -> list[str]:
     if not root.entries:
         return ["{}"]
     return _fields(root.entries, model, "", at_root=True)
 
 
 def _fields(
-    entries: Sequence[Entry], model: type[BaseModel] | None, indent: str, *, at_root: bool = False
+    entries: Sequence[Entry], model: type[pydantic.BaseModel] | None, indent: str, *, at_root: bool = False
 ) -> list[str]:
     lines: list[str] = []
     for entry in _ordered(entries, model):
@@ -154,7 +158,12 @@ def _fields(
 
 
 def _valued(
-    name: str, entry: Entry, model: type[BaseModel] | None, info: FieldInfo | None, *, at_root: bool
+    name: str,
+    entry: Entry,
+    model: type[pydantic.BaseModel] | None,
+    info: pydantic.fields.FieldInfo | None,
+    *,
+    at_root: bool,
 ) -> list[str]:
     """A key with its value, in one line where it may and fits."""
     value = entry.value
@@ -170,7 +179,7 @@ def _valued(
     return [opened, *_fields(value.entries or (), model, indent + STEP)]
 
 
-def _scalar(name: str, entry: Entry, info: FieldInfo | None, *, indent: str) -> list[str]:
+def _scalar(name: str, entry: Entry, info: pydantic.fields.FieldInfo | None, *, indent: str) -> list[str]:
     """A scalar behind its key; a text that is too long for its line, or has several, stands below."""
     tail = f"  {entry.tail}" if entry.tail else ""
     line = f"{name} {_scalar_text(entry.value, info)}"
@@ -182,14 +191,14 @@ def _scalar(name: str, entry: Entry, info: FieldInfo | None, *, indent: str) -> 
     return [line + tail]
 
 
-def _scalar_text(value: Node, info: FieldInfo | None, *, in_flow: bool = False) -> str:
+def _scalar_text(value: Node, info: pydantic.fields.FieldInfo | None, *, in_flow: bool = False) -> str:
     text = value.text or ""
     if value.plain and not isinstance(resolve(text), str):
         return text  # a number, true or false: as it stands
     return text_of(_spelt(text, info), in_flow=in_flow)
 
 
-def _items(items: Sequence[Entry], model: type[BaseModel] | None, indent: str) -> list[str]:
+def _items(items: Sequence[Entry], model: type[pydantic.BaseModel] | None, indent: str) -> list[str]:
     """A list with an item in each line; mappings are rows of a table or blocks, as the first of them is written."""
     rows = [_in_line(item.value, model) for item in items]
     table = items[0].value.flow or not items[0].value.entries
@@ -206,7 +215,7 @@ def _items(items: Sequence[Entry], model: type[BaseModel] | None, indent: str) -
     return lines
 
 
-def _block_item(item: Entry, model: type[BaseModel] | None, indent: str) -> list[str]:
+def _block_item(item: Entry, model: type[pydantic.BaseModel] | None, indent: str) -> list[str]:
     inner = indent + STEP
     if item.value.items:
         lines = _items(item.value.items, model, inner)
@@ -219,7 +228,11 @@ def _block_item(item: Entry, model: type[BaseModel] | None, indent: str) -> list
 
 
 def _in_line(
-    value: Node, model: type[BaseModel] | None, info: FieldInfo | None = None, *, depth: int = 0
+    value: Node,
+    model: type[pydantic.BaseModel] | None,
+    info: pydantic.fields.FieldInfo | None = None,
+    *,
+    depth: int = 0,
 ) -> str | None:
     """A value in one line, None where comments or a list of mappings keep it from that."""
     if value.text is not None:

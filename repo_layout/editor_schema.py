@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any
 
 from contracts.model import Tier
 from contracts.tiers import PRESETS, Preset
@@ -28,6 +26,9 @@ BEYOND = frozenset({"EBT-150", "EBT-151", "EBT-152", "EBT-153", "EBT-160", "EBT-
 
 Nor can it know the calendar's time zones, nor tell `1.0` from `1`.
 """
+
+if TYPE_CHECKING:
+    import pydantic
 
 Schema = dict[str, Any]
 
@@ -96,7 +97,7 @@ def _inlined(schema: Any, known: Mapping[str, Schema]) -> Any:  # noqa: ANN401 -
     return inlined
 
 
-def _annotate(schema: Schema, model: type[BaseModel]) -> None:
+def _annotate(schema: Schema, model: type[pydantic.BaseModel]) -> None:
     """What every field means, down to the last one, and the rules between fields."""
     schema["description"] = _first_sentence(model)
     for name, info in model.model_fields.items():
@@ -105,7 +106,7 @@ def _annotate(schema: Schema, model: type[BaseModel]) -> None:
         inner = inner_model(info.annotation)
         if inner is not None:
             _annotate(at["items"] if at.get("type") == "array" else at, inner)
-        at["description"] = NOTES[f"{model.__name__}.{field}"]
+        at["description"] = NOTES.get(f"{model.__name__}.{field}", at.get("description", ""))
     if model.__name__ == "ContractFile":
         at = schema["properties"]["tier"]
         at["enumDescriptions"] = [_preset(tier) for tier in Tier]
@@ -114,7 +115,7 @@ def _annotate(schema: Schema, model: type[BaseModel]) -> None:
         schema["allOf"] = copy.deepcopy(rules)
 
 
-def _first_sentence(model: type[BaseModel]) -> str:
+def _first_sentence(model: type[pydantic.BaseModel]) -> str:
     return " ".join((model.__doc__ or "").split("\n\n")[0].split())
 
 

@@ -1,7 +1,7 @@
-"""What every field of a reviewed file means, for whoever writes one: editors show it on hover and while completing.
+"""What every field of a reviewed file means, for whoever writes one: editors show it on hover and in completion.
 
-`editor_schema` looks fields up as `Model.field`, with the field as files write it; a test holds the table to the models.
-Units and defaults are said where they matter; the rules are the models' and the schemas', never this text's.
+`editor_schema` looks fields up as `Model.field`, with the field as files write it; a test holds the table to the
+models. Units and defaults are said where they matter; the rules are the models' and the schemas', never this text's.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ NOTES: Mapping[str, str] = {
     "ContractFile.eligibility": "What a pool has to offer. Without it: any x86_64 pool without GPUs.",
     "ContractFile.drain": "How much of the two minutes of a notice the work needs, and how it is ended.",
     "ContractFile.checkpoint": "What survives an interruption, and what it costs to write and to load.",
-    "ContractFile.restart": "What an interrupted unit does next; never holds only for work that stands on its floor.",
+    "ContractFile.restart": "What an interrupted unit does next; never is for work that stands on its floor.",
     "ContractFile.tolerance": "Interruptions per unit-hour that the work accepts: 0.05 is one in twenty hours.",
     "ContractFile.floor": "Units that stand on committed capacity at all times, doing real work. Default 0.",
     "ContractFile.minimum": "Fewer running units than this put the contract at risk. Default: the floor.",
     "ContractFile.deadline": "When the work has to be done. Default: at no time.",
     "ContractFile.fallback": "Guaranteed capacity bought beyond the floor. Default: not allowed.",
-    "ContractFile.expectedRun": "How long one uninterrupted run of a unit takes; ranks pools for work that starts over.",
+    "ContractFile.expectedRun": "How long a run of a unit takes uninterrupted; ranks pools for work that starts over.",
     "ContractFile.reason": "Why the contract is as it is, for reviewers.",
     "RunsOn.kubernetes": "Pods of one namespace of a Kubernetes cluster.",
     "RunsOn.slurm": "Jobs of one account in one partition of a Slurm cluster.",
@@ -55,8 +55,8 @@ NOTES: Mapping[str, str] = {
     "Eligibility.gang": "Units that are useful only together; bounds then count whole gangs.",
     "Gang.size": "Units of one gang.",
     "Gang.within": "How close a gang stays together. Default hall.",
-    "Drain.budget": "Time from the first action to an empty node; with 3 s of relay and reaction and the region's margin "
-    "it has to fit a pool's notice window.",
+    "Drain.budget": "Time from the first action to an empty node; with 3 s of relay and reaction and the region's "
+    "margin it has to fit a pool's notice window.",
     "Drain.how": "evict asks the scheduler; signal-and-wait lets the work end itself; command runs the command.",
     "Drain.command": "The command and its arguments, run on the node.",
     "Checkpoint.mode": "When a checkpoint is written: by the interval, on a notice, both or never.",
@@ -83,6 +83,8 @@ NOTES: Mapping[str, str] = {
     "PoolFile.joinProfile": "The reviewed template by which an instance becomes a node.",
     "PoolFile.noticeWindow": "What the provider promises between notice and end. Default: the region's.",
     "PoolFile.userDataLimit": "The largest user data that an instance takes, in bytes after base64.",
+    "PoolFile.checkpointThroughput": "What one instance is sure to write to the object store in a second. Default: the "
+    "region's.",
     "PoolFile.hosts": "What one host offers, and how many there are.",
     "PoolFile.attributes": "What eligibility is decided on.",
     "PoolFile.maintenance": "Daily times in which nothing new is placed here.",
@@ -141,6 +143,8 @@ NOTES: Mapping[str, str] = {
     "RegionEntry.verificationMargin": "Time kept at the end of a drain to see that the node is empty.",
     "RegionEntry.joinTimeout": "How long an instance may take to become a node before it is given up.",
     "RegionEntry.checkpointGateway": "What the object store takes in a second, for all checkpoints together.",
+    "RegionEntry.checkpointThroughput": "What one instance is sure to write to the object store in a second, where its "
+    "pool says nothing else.",
     "RegionEntry.guard": "Limits on what one window of time may change.",
     "ClusterEntry.name": "The cluster's name, unique in the estate.",
     "ClusterEntry.scheduler": "What schedules its work.",
@@ -181,6 +185,33 @@ NOTES: Mapping[str, str] = {
     "DirectoryEntry.deputies": "Who is asked when this one does not answer: ids, in order.",
     "DirectoryEntry.spendAuthorityPerDay": "What the person may spend a day, over all contracts that name them.",
     "DirectoryEntry.validUntil": "The last day on which the entry holds.",
+    # history/<region>.yaml
+    "HistoryFile.apiVersion": _VERSION,
+    "HistoryFile.kind": _KIND,
+    "HistoryFile.region": f"{_REGION} The file carries it too.",
+    "HistoryFile.since": "The first day of the period.",
+    "HistoryFile.until": "The day after its last.",
+    "HistoryFile.rows": "One row for each pool that was observed.",
+    "HistoryRow.pool": "The pool.",
+    "HistoryRow.exposureHours": "Instance-hours that stood there.",
+    "HistoryRow.interruptions": "Instances that were taken back.",
+    "HistoryRow.reclaims": "Reclaims that took them, several at once.",
+    # join_profiles/<name>.yaml
+    "JoinProfileFile.apiVersion": _VERSION,
+    "JoinProfileFile.kind": _KIND,
+    "JoinProfileFile.name": "The profile's name, by which pools name it; the file carries it too.",
+    "JoinProfileFile.about": "What the profile is for.",
+    "JoinProfileFile.enrolment": "Where a node enrols, region by region.",
+    "JoinProfileFile.joins": "How an instance becomes a node, one for each kind of scheduler.",
+    "Enrolment.region": _REGION,
+    "Enrolment.endpoint": "Where the node enrols.",
+    "Enrolment.fingerprint": "What the endpoint's certificate is known by.",
+    "Join.scheduler": "The kind of scheduler that is joined.",
+    "Join.clusters": "The clusters that may be joined, and where.",
+    "Join.template": "The cloud-init text; it holds no secret.",
+    "ClusterJoin.name": "A cluster of ebbtide.yaml.",
+    "ClusterJoin.endpoint": "Where the node joins it.",
+    "ClusterJoin.fingerprint": "What the endpoint's certificate is known by.",
     # approvals, adoptions, waivers
     "ApprovalFile.apiVersion": _VERSION,
     "ApprovalFile.kind": _KIND,

@@ -44,12 +44,13 @@ def below(value: str, *, indent: str, width: int) -> list[str] | None:
     """
     body = value.removesuffix("\n")
     lines = body.split("\n")
-    if not all(line.isprintable() and line == line.strip() for line in lines) or not lines[0] or not lines[-1]:
+    shown = all(line.replace("\t", " ").isprintable() for line in lines)
+    if not shown or not lines[0].strip() or lines[0][0] in " \t" or not lines[-1].strip():
         return None
     keeps = "" if value != body else "-"
     if len(lines) > 1 or len(indent) + len(body) <= width:
         return [f"|{keeps}", *(indent + line if line else "" for line in lines)]
-    if "  " in body:
+    if "  " in body or "\t" in body or body.endswith(" "):
         return None
     return [f">{keeps}", *_wrapped(body.split(" "), indent, width)]
 

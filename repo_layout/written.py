@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import yaml
 
@@ -117,7 +118,14 @@ class _Builder:
         return entry
 
 
-def _at(mark: yaml.Mark | None) -> Mark:
+class _Marked(Protocol):
+    """A place in the text, of either parser."""
+
+    line: int
+    column: int
+
+
+def _at(mark: _Marked | None) -> Mark:
     return (mark.line, mark.column) if mark is not None else (0, 0)
 
 

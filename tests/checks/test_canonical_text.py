@@ -109,6 +109,8 @@ def test_a_long_text_is_folded_and_lines_stay_lines() -> None:
     assert fields(f"reason: {long}\n").startswith("reason: >-\n  word word")
     assert fields("reason: |\n   one\n   two\n\n   three\n") == "reason: |\n  one\n  two\n\n  three\n"
     assert fields('reason: " one\\ntwo "\n') == 'reason: " one\\ntwo "\n'
+    script = "reason: |\n  #!/bin/sh\n  if a; then\n    b   # c\n  fi  \n"
+    assert fields(script) == script
 
 
 def test_comments_stay_where_they_stand() -> None:

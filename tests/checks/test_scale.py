@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from contracts.findings import Severity
 from repo_layout.adapters.cue import Cue
-from repo_layout.layout import Kind
 from repo_layout.schema_layer import SchemaVerdict
 from repo_layout.source import Source
 from repo_layout.validate import MOST_WRONG

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ebbtide.__main__ import main
-from repo_layout.layout import Kind
+from repo_layout.load import MODELS
 from tests.checks.estates import FORECAST, ROOT, minimal
 from tests.interop.language_server import LanguageServer
 
@@ -107,4 +107,4 @@ def test_a_first_line_names_the_schema_where_no_settings_do(server: LanguageServ
 
 def test_every_kind_of_file_has_its_glob(estate: Path) -> None:
     settings = json.loads((estate / SCHEMAS / "vscode-settings.json").read_text(encoding="utf-8"))
-    assert len(settings["yaml.schemas"]) == len({kind for kind in Kind if "history" not in kind.value})
+    assert len(settings["yaml.schemas"]) == len(MODELS)
