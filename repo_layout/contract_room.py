@@ -26,9 +26,6 @@ from repo_layout.room_for_floors import floors_fit
 from repo_layout.sums import gpu_factors, milli_ncu
 from repo_layout.wave import Wave, about, waves_of
 
-FAR = 8
-"""Times its maximum up to which the largest count that can be spread is looked for."""
-
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -45,8 +42,8 @@ class Scope:
 class Spread:
     """The spread at the maximum: `desired` interruptible units over its scopes, and the worst single loss.
 
-    `most` is the largest count that the eligible pools spread as promised, at least looked for up to `FAR` maxima;
-    `short` says why the contract's own maximum cannot be, where it cannot.
+    `most` is the largest count up to which the eligible pools spread every count as promised; `short` says why the
+    contract's own maximum cannot be, where it cannot.
     """
 
     desired: int
@@ -148,9 +145,23 @@ def _spread(ground: Ground, reach: Reach) -> Spread:
     ]
     short = reach.first_shortfall(reach.usable.fitting)
     said = f"{short.desired} units: {short.offered} of {short.asked} in {short.scope}" if short is not None else ""
-    beyond = reach.usable.first_shortfall(reach.usable.fitting, max(desired, reach.contract.maximum) * FAR)
-    most = beyond.desired - 1 if beyond is not None else desired * FAR
+    most = _most_spread(reach, sum(domain.capacity for domain in field.domains))
     return Spread(desired, reach.usable.waived, tuple(scopes), largest_loss(ground, reach), most, said)
+
+
+def _most_spread(reach: Reach, capacity: int) -> int:
+    """The largest count up to which every count can be spread; more than the empty hosts hold cannot be."""
+    held, fails = 0, capacity + 1
+    tried = reach.interruptible
+    while fails - held > 1:
+        tried = min(max(tried, held + 1), fails - 1)
+        short = reach.usable.first_shortfall(reach.usable.fitting, tried)
+        if short is None:
+            held, tried = tried, tried * 2
+        else:
+            fails = short.desired
+            tried = (held + fails) // 2
+    return held
 
 
 def _wave(ground: Ground, reach: Reach) -> WaveShare | None:
@@ -207,10 +218,9 @@ def _notice(contract: Contract, lines: tuple[TimeLine, ...]) -> Iterator[Limit]:
 
 def _reachable(spread: Spread | None, contract: Contract) -> Iterator[Limit]:
     if spread is not None:
-        leaves = f"the maximum may grow to {contract.floor + spread.most}"
-        leaves += " or more" if spread.most == spread.desired * FAR else ""
-        most = Decimal(max(spread.most, 0))
-        yield Limit("EBT-202", "units that can be spread", Decimal(spread.desired), most, "units", leaves)
+        most = contract.floor + spread.most
+        leaves = f"the maximum may grow to {most}" if most >= contract.maximum else f"at most {most} can be spread"
+        yield Limit("EBT-202", "units spread", Decimal(spread.desired), Decimal(spread.most), "units", leaves)
 
 
 def _floor(estate: Estate, contract: Contract) -> Iterator[Limit]:
