@@ -184,7 +184,7 @@ def _scalar(name: str, entry: Entry, info: pydantic.fields.FieldInfo | None, *, 
     tail = f"  {entry.tail}" if entry.tail else ""
     line = f"{name} {_scalar_text(entry.value, info)}"
     text = entry.value.text or ""
-    if len(line) > WIDTH or "\n" in text:
+    if _is_text(entry.value) and (len(line) > WIDTH or "\n" in text):
         block = below(text, indent=indent + STEP, width=WIDTH)
         if block is not None:
             return [f"{name} {block[0]}{tail}", *block[1:]]
@@ -193,9 +193,13 @@ def _scalar(name: str, entry: Entry, info: pydantic.fields.FieldInfo | None, *, 
 
 def _scalar_text(value: Node, info: pydantic.fields.FieldInfo | None, *, in_flow: bool = False) -> str:
     text = value.text or ""
-    if value.plain and not isinstance(resolve(text), str):
+    if not _is_text(value):
         return text  # a number, true or false: as it stands
     return text_of(_spelt(text, info), in_flow=in_flow)
+
+
+def _is_text(value: Node) -> bool:
+    return not value.plain or isinstance(resolve(value.text or ""), str)
 
 
 def _items(items: Sequence[Entry], model: type[pydantic.BaseModel] | None, indent: str) -> list[str]:

@@ -113,6 +113,11 @@ def test_a_long_text_is_folded_and_lines_stay_lines() -> None:
     assert fields(script) == script
 
 
+def test_a_number_behind_a_key_of_a_whole_line_stays_a_number() -> None:
+    long = "k" * 140
+    assert fields(f"{long}: 4\n") == f"{long}: 4\n"
+
+
 def test_comments_stay_where_they_stand() -> None:
     text = """\
 # licence of this file
