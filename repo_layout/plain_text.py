@@ -20,7 +20,13 @@ def text_of(value: str, *, as_key: bool = False, in_flow: bool = False) -> str:
     """The text as YAML writes it in one line; braces, brackets and commas need quotes inside a flow collection only."""
     if _plain(value) and (as_key or not _MEASURE.match(value)) and not (in_flow and _NOT_IN_FLOW & set(value)):
         return value
-    return '"' + "".join(_ESCAPES.get(char, char) for char in value) + '"'
+    return '"' + "".join(map(_escaped, value)) + '"'
+
+
+def _escaped(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    return char if char.isprintable() else f"\\U{ord(char):08x}"
 
 
 def _plain(value: str) -> bool:

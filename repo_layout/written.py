@@ -150,13 +150,16 @@ def _comments(text: str, scalars: Sequence[tuple[Mark, Mark]]) -> list[_Comment]
     for (first, start), (last, end) in sorted(scalars):
         # the header of a literal or folded text may carry a comment, so only its lines below are text
         block = lines[first][start : start + 1] in ("|", ">")
+        while block and last > first and (not end or not lines[last].strip()):
+            last -= 1  # it ends where the next thing begins, and the empty lines between are nobody's
+            end = len(lines[last])
         for number in range(first, min(last, len(lines) - 1) + 1):
             if number > first or not block:
                 spans[number].append((start if number == first else 0, end if number == last else len(lines[number])))
     found: list[_Comment] = []
     for number, line in enumerate(lines):
         if not line.strip():
-            if not any(start < end or start == end == 0 for start, end in spans[number][:1]):
+            if not spans[number]:
                 found.append(_Comment((number, 0), "", own=True))
         elif (at := _begins(line, spans[number])) is not None:
             dashes = line[:at].strip(" -") == "" and "-" in line[:at]  # an item that begins in the next line
@@ -190,8 +193,9 @@ def _place_comments(into: Written, comments: Sequence[_Comment], entries: Sequen
             _stand_alone(into, comment, entries)
     while into.head and not into.head[0]:
         del into.head[0]
-    while into.foot and not into.foot[-1]:
-        del into.foot[-1]
+    for lines in (into.foot, into.head if not entries else []):
+        while lines and not lines[-1]:
+            del lines[-1]
 
 
 def _end_a_line(into: Written, comment: _Comment, entries: Sequence[Entry]) -> None:
@@ -204,7 +208,7 @@ def _end_a_line(into: Written, comment: _Comment, entries: Sequence[Entry]) -> N
         if entry.value.end[0] == line
         and entry.value.end <= comment.at
         and entry.start < entry.value.end
-        and (entry.start[0] == line or entry.value.flow)
+        and (entry.value.flow or (entry.start[0] == line and not entry.value.inside))
     ]
     beginning = [e for e in before if e.start[0] == line]
     owner = ending[0] if ending else beginning[-1] if beginning else before[-1] if before else None
@@ -223,7 +227,7 @@ def _stand_alone(into: Written, comment: _Comment, entries: Sequence[Entry]) -> 
     follows = entries[later] if later < len(entries) else None
     owner: Entry | None = entries[later - 1]
     if owner is not None and owner.value.start[0] > line and (owner.value.flow or owner.value.text is not None):
-        owner.before.append(comment.text)  # between a key and its value: above both
+        _add(owner.before, comment.text)  # between a key and its value: above both
         return
     flow = owner is not None and any(e.value.flow and e.value.end > comment.at for e in _with_holders(owner))
     if not comment.text:

@@ -118,6 +118,20 @@ def test_a_number_behind_a_key_of_a_whole_line_stays_a_number() -> None:
     assert fields(f"{long}: 4\n") == f"{long}: 4\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "stands_as"),
+    [
+        ('x:\n  - name: "a\n     b"  # c\n', "x:\n  - name: a b  # c\n"),
+        ("reason: |-\n  a\n  b\n\n\nx: 1\n", "reason: |-\n  a\n  b\n\nx: 1\n"),
+        ("x:\n\n\n  y\n", "\nx: y\n"),
+        ('x: "a\\x07"\n', 'x: "a\\U00000007"\n'),
+    ],
+)
+def test_what_the_fuzzer_found_stays_mended(text: str, stands_as: str) -> None:
+    assert fields(text) == stands_as
+    assert layout("{}  # c\n") == "# c\n{}\n"
+
+
 def test_comments_stay_where_they_stand() -> None:
     text = """\
 # licence of this file
