@@ -61,7 +61,7 @@ SHAPES = {
     "waivers": _Shape(Kind.WAIVER, "waivers/<region>/<class>.yaml"),
     "history": _Shape(Kind.HISTORY, "history/<region>.yaml"),
 }
-_IGNORED_FOLDERS = frozenset({".github", ".gitlab", ".gitea", ".forgejo", "docs"})
+_IGNORED_FOLDERS = frozenset({".github", ".gitlab", ".gitea", ".forgejo", ".vscode", "docs"})
 _IGNORED_FILES = frozenset({"CODEOWNERS", "LICENSE", ".gitignore", ".gitattributes", ".editorconfig", ".gitlab-ci.yml"})
 _FOREIGN_EXTENSIONS = frozenset({".yml", ".json", ".cue", ".toml", ".txt"})
 
