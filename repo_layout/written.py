@@ -147,15 +147,9 @@ def _comments(text: str, scalars: Sequence[tuple[Mark, Mark]]) -> list[_Comment]
     """
     lines = text.split("\n")
     spans: list[list[tuple[int, int]]] = [[] for _ in lines]
-    for (first, start), (last, end) in sorted(scalars):
-        # the header of a literal or folded text may carry a comment, so only its lines below are text
-        block = lines[first][start : start + 1] in ("|", ">")
-        while block and last > first and (not end or not lines[last].strip()):
-            last -= 1  # it ends where the next thing begins, and the empty lines between are nobody's
-            end = len(lines[last])
-        for number in range(first, min(last, len(lines) - 1) + 1):
-            if number > first or not block:
-                spans[number].append((start if number == first else 0, end if number == last else len(lines[number])))
+    for first, end in sorted(scalars):
+        for number, start, stop in _lines_of(lines, first, end):
+            spans[number].append((start, stop))
     found: list[_Comment] = []
     for number, line in enumerate(lines):
         if not line.strip():
@@ -166,6 +160,23 @@ def _comments(text: str, scalars: Sequence[tuple[Mark, Mark]]) -> list[_Comment]
             own = dashes or not line[:at].strip()
             found.append(_Comment((number, 0 if dashes else at), line[at:].rstrip(), own))
     return found
+
+
+def _lines_of(lines: Sequence[str], first: Mark, end: Mark) -> Iterator[tuple[int, int, int]]:
+    """The lines that a scalar takes, each with the columns between which it stands."""
+    (top, start), (last, stop) = first, end
+    last = min(last, len(lines) - 1)
+    if lines[top][start : start + 1] not in ("|", ">"):
+        for number in range(top, last + 1):
+            yield number, start if number == top else 0, stop if number == last else len(lines[number])
+        return
+    # the header of a literal or folded text may carry a comment; the text ends where the next thing begins, and the
+    # empty lines between are nobody's
+    last -= stop == 0
+    while last > top and not lines[last].strip():
+        last -= 1
+    for number in range(top + 1, last + 1):
+        yield number, 0, len(lines[number])
 
 
 def _begins(line: str, spans: Sequence[tuple[int, int]]) -> int | None:
