@@ -172,7 +172,8 @@ def _valued(
     if value.text is not None:
         return _scalar(name, entry, info, indent=indent)
     spread = at_root and bool(value.items) and not value.flow
-    if not spread and (line := _in_line(value, model)) is not None and len(name) + 1 + len(line) <= WIDTH:
+    line = None if spread else _in_line(value, model)
+    if line is not None and (not value.inside or len(name) + 1 + len(line) <= WIDTH):
         return [f"{name} {line}{'  ' + entry.tail if entry.tail else ''}"]
     if value.items:
         return [opened, *_items(value.items, model, indent + STEP)]

@@ -124,6 +124,7 @@ def test_a_number_behind_a_key_of_a_whole_line_stays_a_number() -> None:
         ('x:\n  - name: "a\n     b"  # c\n', "x:\n  - name: a b  # c\n"),
         ("reason: |-\n  a\n  b\n\n\nx: 1\n", "reason: |-\n  a\n  b\n\nx: 1\n"),
         ("x:\n\n\n  z\n", "\nx: z\n"),
+        ("k" * 140 + ": [ ]\n", "k" * 140 + ": []\n"),
         ('x: "a\\x07"\n', 'x: "a\\U00000007"\n'),
     ],
 )
