@@ -1,0 +1,177 @@
+"""Which requests to a Kubernetes API server are checked, when, and what stops when a check cannot be made.
+
+Five policies, as values that both renderings lay out. What each does without its table, or in an error of its own, is
+decided here; `docs/admission.md` says it in words and names the test of each answer. Pure.
+
+Only `contract`, which asks about new pods that carry our label, needs the table to let anything pass. The others either
+need no table or are early words to whoever writes a template: a pod without our label never waits for a table, and an
+update, by which a controller lets go of a finished pod, is never held up by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from repo_layout import admission_cel as cel
+from repo_layout.admission import WORKLOAD_LABEL
+from repo_layout.admission_cel import CRON_TEMPLATE, INFRASTRUCTURE_LABEL, POD, TEMPLATE, Check, Subject
+
+PREFIX = "ebbtide"
+SYSTEM_NAMESPACES = ("kube-system",)
+"""Where every cluster keeps what its nodes cannot do without; other such namespaces are labelled."""
+
+Operation = Literal["CREATE", "UPDATE"]
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Kinds of one API group, with what is done to them."""
+
+    group: str
+    resources: tuple[str, ...]
+    operations: tuple[Operation, ...]
+    version: str = "v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One policy: what it looks at, what it demands, and what happens when it cannot tell.
+
+    `labelled_only`: asked about objects that carry our label alone. `reads_table`: its checks read the table.
+    `strict`: refuses where the table is missing or an expression fails; otherwise it then says nothing.
+    """
+
+    name: str
+    matched: tuple[Matched, ...]
+    variables: Mapping[str, str]
+    checks: tuple[Check, ...]
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    labelled_only: bool = False
+    reads_table: bool = False
+    strict: bool = True
+
+
+# Nodes may create mirror pods of themselves alone (NodeRestriction); refusing one would hide a static pod, not stop it.
+_NO_MIRROR = {
+    "no-mirror-pod": "!('system:nodes' in request.userInfo.?groups.orValue([])"
+    " && object.metadata.?annotations[?'kubernetes.io/config.mirror'].hasValue())"
+}
+# What a controller makes from an object that was asked about is asked about as a pod.
+_BY_A_PERSON = {"not-made-by-a-controller": "!object.metadata.?ownerReferences.orValue([])"
+                ".exists(o, o.?controller.orValue(false))"}  # fmt: skip
+
+
+def policies(region: str, table: str) -> tuple[Policy, ...]:
+    """All of them for one region's cluster; `table` is the expression by which the table's data is read."""
+    return (_ask(region), _contract(table), _relabel(table), *_templates(region, table))
+
+
+def _ask(region: str) -> Policy:
+    """Who asks for reclaimable capacity says for which workload; needs no table and no answer of anybody."""
+    creates = "request.operation != 'CREATE'"
+    checks = (
+        cel.labelled(POD, unless="variables.asked != ''"),
+        _or("request.operation == 'CREATE'", cel.label_kept()),
+        _or(creates, cel.unplaced(POD)),
+        _or(creates, cel.lands()),
+    )
+    asked = f"request.operation == 'CREATE' ? '' : {cel.asks('oldObject.spec', region)}"
+    return Policy(
+        f"{PREFIX}-ask",
+        (Matched("", ("pods",), ("CREATE", "UPDATE")),),
+        {**cel.ask_variables(POD, region), **cel.BEFORE, "asked": asked},
+        checks,
+        _NO_MIRROR,
+    )
+
+
+def _contract(table: str) -> Policy:
+    """A new pod with our label, or one that grows, has an admitted contract and is at most one unit of it."""
+    return Policy(
+        f"{PREFIX}-contract",
+        (Matched("", ("pods",), ("CREATE",)), Matched("", ("pods/resize",), ("UPDATE",))),
+        {**cel.label_variable(POD), **cel.contract_variables(POD, table), **cel.need_variables(POD)},
+        (*cel.contract_checks(POD), *cel.size_checks(POD, complete=True)),
+        _NO_MIRROR,
+        labelled_only=True,
+        reads_table=True,
+    )
+
+
+def _relabel(table: str) -> Policy:
+    """A pod keeps the labels by which its contract knows it, as long as the table tells which they are."""
+    changed = {"labels-change": "object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({})"}
+    return Policy(
+        f"{PREFIX}-relabel",
+        (Matched("", ("pods",), ("UPDATE",)),),
+        {**cel.label_variable(POD), **cel.contract_variables(POD, table)},
+        (cel.selector_kept(),),
+        changed,
+        labelled_only=True,
+        reads_table=True,
+        strict=False,
+    )
+
+
+def _templates(region: str, table: str) -> tuple[Policy, ...]:
+    """The same, said early to whoever writes a template; the pods are asked again."""
+    operations: tuple[Operation, ...] = ("CREATE", "UPDATE")
+    usual = (
+        Matched("apps", ("deployments", "replicasets", "statefulsets", "daemonsets"), operations),
+        Matched("batch", ("jobs",), operations),
+        Matched("", ("replicationcontrollers",), operations),
+    )
+    cron = (Matched("batch", ("cronjobs",), operations),)
+    return (
+        _template(f"{PREFIX}-template", usual, TEMPLATE, region, table),
+        _template(f"{PREFIX}-cron-template", cron, CRON_TEMPLATE, region, table),
+    )
+
+
+def _template(name: str, matched: tuple[Matched, ...], subject: Subject, region: str, table: str) -> Policy:
+    # Only what changes is judged: an object from before its contract ended can still be scaled down and deleted.
+    changes = f"request.operation == 'CREATE' || object{subject.path} != oldObject{subject.path}"
+    variables = {
+        **cel.ask_variables(subject, region),
+        **cel.contract_variables(subject, table),
+        **cel.need_variables(subject),
+    }
+    checks = (
+        cel.labelled(subject),
+        cel.unplaced(subject),
+        *cel.contract_checks(subject),
+        *cel.size_checks(subject, complete=False),
+    )
+    conditions = {**_BY_A_PERSON, "template-changes": changes}
+    return Policy(name, matched, variables, checks, conditions, reads_table=True, strict=False)
+
+
+def _or(condition: str, check: Check) -> Check:
+    return Check(f"{condition} || ({check.holds})", check.message)
+
+
+def namespace_selector() -> dict[str, object]:
+    """Every namespace but those of the nodes' own software, as Kubernetes and Kyverno write it."""
+    return {
+        "matchExpressions": [
+            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(SYSTEM_NAMESPACES)},
+            {"key": INFRASTRUCTURE_LABEL, "operator": "DoesNotExist"},
+        ]
+    }
+
+
+def constraints(policy: Policy) -> dict[str, object]:
+    """`matchConstraints` of a policy, as Kubernetes and Kyverno write it."""
+    rules = [
+        {
+            "apiGroups": [one.group],
+            "apiVersions": [one.version],
+            "operations": list(one.operations),
+            "resources": list(one.resources),
+        }
+        for one in policy.matched
+    ]
+    only = {"objectSelector": {"matchExpressions": [{"key": WORKLOAD_LABEL, "operator": "Exists"}]}}
+    return {"resourceRules": rules, "namespaceSelector": namespace_selector(), **(only if policy.labelled_only else {})}
