@@ -166,8 +166,10 @@ def contract_variables(subject: Subject, table: str) -> dict[str, str]:
         "known": f"variables.label != '' && variables.label in {table}",
         "fields": f"variables.known ? {table}[variables.label].split(' ') : []",
         "bundle": f"{table}['{BUNDLE_KEY}'].split(' ')",
-        "namespace": _field("fields", "namespace"),
+        "home": _field("fields", "namespace"),
         "file": f"'contracts/' + {_field('fields', 'team')} + '/' + variables.label + '.yaml'",
+        # Its kind of value differs between a checked pod and a running expression: a text in both, this way.
+        "created": "string(dyn(object.metadata).?creationTimestamp.orValue(''))",
         "lacks": f"{_field('fields', 'selector')}.split(',')"
         f".filter(p, {labels}[?p.split('=')[0]].orValue('=') != p.split('=')[1])",
     }
@@ -184,9 +186,9 @@ def need_variables(subject: Subject) -> dict[str, str]:
         "every": f"{spec}.containers + {spec}.?initContainers.orValue([])",
         "aside": f"{spec}.?initContainers.orValue([]).filter(c, c.?restartPolicy.orValue('') == 'Always')",
         "first": f"{spec}.?initContainers.orValue([]).filter(c, c.?restartPolicy.orValue('') != 'Always')",
-        "cpu": _needed(spec, _amount("c", "cpu"), _amount(spec, "cpu"), _number(f"{spec}.?overhead[?'cpu']")),
+        "cpu": _needed(spec, _amount("c", "cpu"), _amount(f"dyn({spec})", "cpu"), _number(f"{spec}.?overhead[?'cpu']")),
         "memory": _needed(
-            spec, _amount("c", "memory"), _amount(spec, "memory"), _number(f"{spec}.?overhead[?'memory']")
+            spec, _amount("c", "memory"), _amount(f"dyn({spec})", "memory"), _number(f"{spec}.?overhead[?'memory']")
         ),
         "gpu": _needed(spec, _GPUS, "0.0", "0.0"),
     }
@@ -198,7 +200,6 @@ def contract_checks(subject: Subject) -> tuple[Check, ...]:
     The API server sets that time before it asks; a change of an object keeps it, so that only what is new is refused.
     A bundle past its end stops what is new and never a replacement, which a controller makes.
     """
-    created = "object.metadata.?creationTimestamp.orValue('')"
     digest = f"{subject.metadata}.?annotations[?'{CONTRACT_ANNOTATION}'].orValue('')"
     made = "object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))"
     words = {
@@ -206,7 +207,7 @@ def contract_checks(subject: Subject) -> tuple[Check, ...]:
         "label": "variables.label",
         "file": "variables.file",
         "here": "object.metadata.namespace",
-        "there": "variables.namespace",
+        "there": "variables.home",
         "version": _field("bundle", "version"),
     }
     return (
@@ -220,7 +221,7 @@ def contract_checks(subject: Subject) -> tuple[Check, ...]:
             ),
         ),
         Check(
-            "!variables.known || variables.namespace == object.metadata.namespace",
+            "!variables.known || variables.home == object.metadata.namespace",
             said(
                 "the contract of workload {label} is for namespace {there}, not {here}: create it there, or change "
                 "runsOn in {file}",
@@ -249,7 +250,7 @@ def contract_checks(subject: Subject) -> tuple[Check, ...]:
             ),
         ),
         Check(
-            f"!variables.known || {_not_ended('fields', created)}",
+            f"!variables.known || {_not_ended('fields')}",
             said(
                 "the contract of workload {label} ended at {end}: renew {file} and what it was approved by",
                 end=_field("fields", "expires"),
@@ -257,7 +258,7 @@ def contract_checks(subject: Subject) -> tuple[Check, ...]:
             ),
         ),
         Check(
-            f"!variables.known || {made} || {_not_ended('bundle', created)}",
+            f"!variables.known || {made} || {_not_ended('bundle')}",
             said(
                 "the bundle of version {version} that admits workload {label} ended at {end}, and nothing new starts "
                 "on it: sign and publish it again (`ebbtide sign`, `ebbtide publish`), then `ebbtide admission`",
@@ -271,7 +272,7 @@ def contract_checks(subject: Subject) -> tuple[Check, ...]:
 def selector_kept() -> Check:
     """For a change of a pod: the labels by which its contract knows it stay, where the contract is known."""
     return Check(
-        "!variables.known || variables.namespace != object.metadata.namespace || variables.lacks.size() == 0",
+        "!variables.known || variables.home != object.metadata.namespace || variables.lacks.size() == 0",
         said(
             "this pod belongs to workload {label} by its labels {selector}, and {lacks} would change: delete the pod "
             "and create it again as it should be",
@@ -302,7 +303,7 @@ def size_checks(subject: Subject, *, complete: bool) -> tuple[Check, ...]:
 
 
 def _sized(subject: Subject) -> Check:
-    whole = f"{subject.spec}.?resources.?requests"
+    whole = f"dyn({subject.spec}).?resources.?requests"
     silent = " || ".join(
         f"(!{whole}[?'{name}'].hasValue() && {_amount('c', name)} == 0.0)" for name in ("cpu", "memory")
     )
@@ -367,9 +368,9 @@ def _field(line: str, name: str) -> str:
     return f"variables.{line}.filter(f, f.startsWith('{name}='))[0].substring({len(name) + 1})"
 
 
-def _not_ended(line: str, created: str) -> str:
+def _not_ended(line: str) -> str:
     end = _field(line, "expires")
-    return f"{end} == 'never' || {created} == '' || timestamp({created}) < timestamp({end})"
+    return f"{end} == 'never' || variables.created == '' || timestamp(variables.created) < timestamp({end})"
 
 
 def _written(holder: str, name: str, otherwise: str) -> str:

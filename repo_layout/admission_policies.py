@@ -102,7 +102,12 @@ def _contract(table: str) -> Policy:
 
 def _relabel(table: str) -> Policy:
     """A pod keeps the labels by which its contract knows it, as long as the table tells which they are."""
-    changed = {"labels-change": "object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({})"}
+    own = f"[?'{WORKLOAD_LABEL}']"
+    changed = {
+        "labels-change": "object.metadata.?labels.orValue({}) != oldObject.metadata.?labels.orValue({})",
+        # `ask` speaks about this one.
+        "workload-stays": f"object.metadata.?labels{own} == oldObject.metadata.?labels{own}",
+    }
     return Policy(
         f"{PREFIX}-relabel",
         (Matched("", ("pods",), ("UPDATE",)),),

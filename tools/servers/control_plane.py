@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
@@ -62,6 +62,7 @@ def control_plane(
     with ExitStack() as running:
         servers = {"etcd": running.enter_context(_etcd(binaries, folder, clients, peers))}
         connection = Connection("127.0.0.1", secure, authority.file(folder / "pki"), ADMIN_TOKEN)
+        asking = running.enter_context(Api(connection))
         command = [*_api_server_flags(folder, certificate, key, clients, secure)]
         if gates:
             command.append(f"--feature-gates={','.join(gates)}")
@@ -70,7 +71,7 @@ def control_plane(
                 "kube-apiserver",
                 [binaries / "kube-apiserver", *command],
                 log=folder / "kube-apiserver.log",
-                ready=lambda: Api(connection).get("/readyz").status == 200,
+                ready=lambda: asking.get("/readyz").status == 200,
                 within_s=90.0,
             )
         )
@@ -83,9 +84,9 @@ def control_plane(
 
 def _etcd(binaries: Path, folder: Path, clients: int, peers: int) -> Server:
     def healthy() -> bool:
-        connection = HTTPConnection("127.0.0.1", clients, timeout=2)
-        connection.request("GET", "/health")
-        return b"true" in connection.getresponse().read()
+        with closing(HTTPConnection("127.0.0.1", clients, timeout=2)) as connection:
+            connection.request("GET", "/health")
+            return b"true" in connection.getresponse().read()
 
     at, peer = f"http://127.0.0.1:{clients}", f"http://127.0.0.1:{peers}"
     command: list[str | Path] = [

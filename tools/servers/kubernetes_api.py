@@ -12,6 +12,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 from urllib.parse import quote
 
 import yaml
@@ -72,6 +73,16 @@ class Api:
         self._headers = {"Authorization": f"Bearer {connection.token}", "Accept": "application/json"}
         trusted = ssl.create_default_context(cafile=str(connection.authority))
         self._line = http.client.HTTPSConnection(connection.host, connection.port, timeout=TIMEOUT_S, context=trusted)
+
+    def close(self) -> None:
+        """Let the connection go; the next call opens it again."""
+        self._line.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def get(self, path: str) -> Answer:
         """GET."""
