@@ -31,12 +31,13 @@ setup: .venv/.compiled .tools/bin/cue ## install everything the other targets ne
 demo: setup ## the main job: a day of one region through a reclaim wave, a screen and a report
 	@$(BIN)/ebbtide demo
 
-test: lint .tools/bin/cue ## lint, types, import order and every test but the rare peers
+test: lint .tools/bin/cue .tools/bin/kubernetes ## lint, types, import order and every test but the rare peers
 	@echo "==> tests, $(TEST_WORKERS) at a time"
 	@$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
 
-test-interop: setup ## tests against the rare peers that take long to build
-	@echo "==> no rare peer exists yet: nothing to test in this ring"
+test-interop: setup .tools/bin/kubernetes .tools/bin/kyverno ## tests against the rare peers that take long to build
+	@echo "==> tests against rare peers, one after another: each takes a gigabyte"
+	@$(BIN)/python -m pytest -q -m interop $(PYTEST_ARGS)
 
 lint: .venv/.compiled ## ruff, mypy and import-linter
 	@echo "==> ruff"
@@ -47,6 +48,8 @@ lint: .venv/.compiled ## ruff, mypy and import-linter
 	@echo "==> import order"
 	@$(BIN)/lint-imports > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
 	@tail -n 2 .venv/lint-imports.log
+
+bench-admission: .tools/bin/kubernetes
 
 bench-%: setup
 	@module=$(subst -,_,$*); [ -f benchmarks/$$module.py ] || { \
@@ -80,6 +83,15 @@ clean: ## remove everything that make installed, built or cached in this checkou
 	@$(BIN)/python -m compileall -q $(PACKAGES) benchmarks
 	@touch $@
 
-.tools/bin/cue: .tools/uv/.ready tools/cue/go.mod tools/cue/go.sum tools/cue.sh tools/go.txt
+.tools/bin/cue: .tools/uv/.ready tools/cue/go.mod tools/cue/go.sum tools/cue.sh tools/go.sh tools/go.txt
 	@tools/cue.sh
+	@touch $@
+
+.tools/bin/kubernetes: .tools/uv/.ready tools/kubernetes/go.mod tools/kubernetes/go.sum tools/kubernetes/main.go \
+  tools/kubernetes.sh tools/go.sh tools/go.txt
+	@tools/kubernetes.sh
+	@touch $@
+
+.tools/bin/kyverno: .tools/uv/.ready tools/kyverno/go.mod tools/kyverno/go.sum tools/kyverno.sh tools/go.sh tools/go.txt
+	@tools/kyverno.sh
 	@touch $@

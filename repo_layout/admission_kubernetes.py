@@ -141,14 +141,14 @@ def _landing() -> list[Document]:
     tolerates = f"object.spec.?tolerations.orValue([]).exists(t, t.?key.orValue('') == '{TAINT_KEY}')"
     key = f"jsonpatch.escapeKey('{WORKLOAD_LABEL}')"
     tolerate = (
-        f"{tolerates} ? [] : has(object.spec.tolerations)\n"
+        f"({tolerates} ? [] : has(object.spec.tolerations)\n"
         f"  ? [JSONPatch{{op: 'add', path: '/spec/tolerations/-', value: {taint}}}]\n"
-        f"  : [JSONPatch{{op: 'add', path: '/spec/tolerations', value: [{taint}]}}]"
+        f"  : [JSONPatch{{op: 'add', path: '/spec/tolerations', value: [{taint}]}}])"
     )
     select = (
-        f"object.spec.?nodeSelector[?'{WORKLOAD_LABEL}'].hasValue() ? [] : has(object.spec.nodeSelector)\n"
+        f"(object.spec.?nodeSelector[?'{WORKLOAD_LABEL}'].hasValue() ? [] : has(object.spec.nodeSelector)\n"
         f"  ? [JSONPatch{{op: 'add', path: '/spec/nodeSelector/' + {key}, value: {label}}}]\n"
-        f"  : [JSONPatch{{op: 'add', path: '/spec/nodeSelector', value: {{'{WORKLOAD_LABEL}': {label}}}}}]"
+        f"  : [JSONPatch{{op: 'add', path: '/spec/nodeSelector', value: {{'{WORKLOAD_LABEL}': {label}}}}}])"
     )
     name = f"{PREFIX}-land"
     spec: dict[str, object] = {
@@ -162,10 +162,8 @@ def _landing() -> list[Document]:
             "namespaceSelector": namespace_selector(),
             "objectSelector": {"matchExpressions": [{"key": WORKLOAD_LABEL, "operator": "Exists"}]},
         },
-        "mutations": [
-            {"patchType": "JSONPatch", "jsonPatch": {"expression": tolerate}},
-            {"patchType": "JSONPatch", "jsonPatch": {"expression": select}},
-        ],
+        # One list of both: each mutation costs a conversion of the pod there and back.
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": f"{tolerate}\n+ {select}"}}],
     }
     return [
         {"apiVersion": API, "kind": "MutatingAdmissionPolicy", "metadata": {"name": name}, "spec": spec},
