@@ -12,10 +12,10 @@ import re
 from collections.abc import Mapping
 
 from contracts.errors import Refused
-from repo_layout.admission import TAINT_KEY, WORKLOAD_LABEL, AdmissionView, Admitted
-from repo_layout.admission_cel import BUNDLE_KEY, TAINT_EFFECT
+from repo_layout.admission import AdmissionView, Admitted
+from repo_layout.admission_cel import BUNDLE_KEY
 from repo_layout.admission_kyverno import kyverno_documents
-from repo_layout.admission_policies import PREFIX, Policy, constraints, namespace_selector, policies
+from repo_layout.admission_policies import LANDING, Policy, constraints, landing, policies
 from repo_layout.admission_yaml import Document, written
 
 NAMESPACE = "ebbtide-system"
@@ -108,7 +108,7 @@ def _policy(policy: Policy) -> Document:
     spec: dict[str, object] = {"failurePolicy": "Fail" if policy.strict else "Ignore"}
     if policy.reads_table:
         spec["paramKind"] = {"apiVersion": "v1", "kind": "ConfigMap"}
-    spec["matchConstraints"] = {"matchPolicy": "Equivalent", **constraints(policy)}
+    spec["matchConstraints"] = constraints(policy)
     if policy.conditions:
         spec["matchConditions"] = [{"name": name, "expression": text} for name, text in policy.conditions.items()]
     spec["variables"] = [{"name": name, "expression": text} for name, text in policy.variables.items()]
@@ -135,42 +135,10 @@ def _binding(policy: Policy, *, enforce: bool) -> Document:
 
 
 def _landing() -> list[Document]:
-    """Adds toleration and selector to a new pod that names its workload; what is there already stays."""
-    label = f"object.metadata.labels['{WORKLOAD_LABEL}']"
-    taint = f"Object.spec.tolerations{{key: '{TAINT_KEY}', operator: 'Exists', effect: '{TAINT_EFFECT}'}}"
-    tolerates = f"object.spec.?tolerations.orValue([]).exists(t, t.?key.orValue('') == '{TAINT_KEY}')"
-    key = f"jsonpatch.escapeKey('{WORKLOAD_LABEL}')"
-    tolerate = (
-        f"({tolerates} ? [] : has(object.spec.tolerations)\n"
-        f"  ? [JSONPatch{{op: 'add', path: '/spec/tolerations/-', value: {taint}}}]\n"
-        f"  : [JSONPatch{{op: 'add', path: '/spec/tolerations', value: [{taint}]}}])"
-    )
-    select = (
-        f"(object.spec.?nodeSelector[?'{WORKLOAD_LABEL}'].hasValue() ? [] : has(object.spec.nodeSelector)\n"
-        f"  ? [JSONPatch{{op: 'add', path: '/spec/nodeSelector/' + {key}, value: {label}}}]\n"
-        f"  : [JSONPatch{{op: 'add', path: '/spec/nodeSelector', value: {{'{WORKLOAD_LABEL}': {label}}}}}])"
-    )
-    name = f"{PREFIX}-land"
-    spec: dict[str, object] = {
-        "failurePolicy": "Ignore",  # a pod that it failed to change is refused by the checks, which say what to add
-        "reinvocationPolicy": "IfNeeded",
-        "matchConstraints": {
-            "matchPolicy": "Equivalent",
-            "resourceRules": [
-                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
-            ],
-            "namespaceSelector": namespace_selector(),
-            "objectSelector": {"matchExpressions": [{"key": WORKLOAD_LABEL, "operator": "Exists"}]},
-        },
-        # One list of both: each mutation costs a conversion of the pod there and back.
-        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": f"{tolerate}\n+ {select}"}}],
-    }
+    spec = {"reinvocationPolicy": "IfNeeded", **landing()}
+    metadata = {"name": LANDING}
+    binding = {"policyName": LANDING}
     return [
-        {"apiVersion": API, "kind": "MutatingAdmissionPolicy", "metadata": {"name": name}, "spec": spec},
-        {
-            "apiVersion": API,
-            "kind": "MutatingAdmissionPolicyBinding",
-            "metadata": {"name": name},
-            "spec": {"policyName": name},
-        },
+        {"apiVersion": API, "kind": "MutatingAdmissionPolicy", "metadata": metadata, "spec": spec},
+        {"apiVersion": API, "kind": "MutatingAdmissionPolicyBinding", "metadata": metadata, "spec": binding},
     ]

@@ -6,16 +6,29 @@ so that a missing table is an error of the expression. Pure.
 
 from __future__ import annotations
 
-from repo_layout.admission_policies import Policy, constraints, policies
+from repo_layout.admission_policies import LANDING, Policy, constraints, landing, policies
 from repo_layout.admission_yaml import Document
 
 API = "policies.kyverno.io/v1"
+# It would derive rules for templates from those for pods; ours say less of a template, and say it better.
+_NO_AUTOGEN: Document = {"podControllers": {"controllers": []}}
 
 
 def kyverno_documents(region: str, *, namespace: str, table: str, enforce: bool) -> list[Document]:
-    """One document a policy."""
-    read = f"resource.Get('v1', 'configmaps', '{namespace}', '{table}').data"
-    return [_policy(policy, read, enforce=enforce) for policy in policies(region, "variables.table")]
+    """One document a policy, the mutation first."""
+    read = f"resource.get('v1', 'configmaps', '{namespace}', '{table}').data"
+    found = policies(region, "variables.table")
+    return [_landing(), *(_policy(policy, read, enforce=enforce) for policy in found)]
+
+
+def _landing() -> Document:
+    spec = {
+        "autogen": _NO_AUTOGEN,
+        "evaluation": {"mutateExisting": {"enabled": False}},
+        "reinvocationPolicy": "IfNeeded",
+        **landing(),
+    }
+    return {"apiVersion": API, "kind": "MutatingPolicy", "metadata": {"name": LANDING}, "spec": spec}
 
 
 def _policy(policy: Policy, read: str, *, enforce: bool) -> Document:
@@ -23,7 +36,7 @@ def _policy(policy: Policy, read: str, *, enforce: bool) -> Document:
     spec: dict[str, object] = {
         "failurePolicy": "Fail" if policy.strict else "Ignore",
         "validationActions": ["Deny"] if enforce else ["Warn", "Audit"],
-        "autogen": {"podControllers": {"controllers": []}},
+        "autogen": _NO_AUTOGEN,
         "evaluation": {"background": {"enabled": False}},
         "matchConstraints": constraints(policy),
     }

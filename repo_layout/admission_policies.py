@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from repo_layout import admission_cel as cel
-from repo_layout.admission import WORKLOAD_LABEL
-from repo_layout.admission_cel import CRON_TEMPLATE, INFRASTRUCTURE_LABEL, POD, TEMPLATE, Check, Subject
+from repo_layout.admission import TAINT_KEY, WORKLOAD_LABEL
+from repo_layout.admission_cel import CRON_TEMPLATE, INFRASTRUCTURE_LABEL, POD, TAINT_EFFECT, TEMPLATE, Check, Subject
 
 PREFIX = "ebbtide"
+LANDING = f"{PREFIX}-land"
 SYSTEM_NAMESPACES = ("kube-system",)
 """Where every cluster keeps what its nodes cannot do without; other such namespaces are labelled."""
 
@@ -157,18 +158,12 @@ def _or(condition: str, check: Check) -> Check:
     return Check(f"{condition} || ({check.holds})", check.message)
 
 
-def namespace_selector() -> dict[str, object]:
-    """Every namespace but those of the nodes' own software, as Kubernetes and Kyverno write it."""
-    return {
-        "matchExpressions": [
-            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(SYSTEM_NAMESPACES)},
-            {"key": INFRASTRUCTURE_LABEL, "operator": "DoesNotExist"},
-        ]
-    }
-
-
 def constraints(policy: Policy) -> dict[str, object]:
     """`matchConstraints` of a policy, as Kubernetes and Kyverno write it."""
+    return _constraints(policy.matched, labelled_only=policy.labelled_only)
+
+
+def _constraints(matched: tuple[Matched, ...], *, labelled_only: bool) -> dict[str, object]:
     rules = [
         {
             "apiGroups": [one.group],
@@ -176,7 +171,42 @@ def constraints(policy: Policy) -> dict[str, object]:
             "operations": list(one.operations),
             "resources": list(one.resources),
         }
-        for one in policy.matched
+        for one in matched
     ]
-    only = {"objectSelector": {"matchExpressions": [{"key": WORKLOAD_LABEL, "operator": "Exists"}]}}
-    return {"resourceRules": rules, "namespaceSelector": namespace_selector(), **(only if policy.labelled_only else {})}
+    everywhere_else = [
+        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(SYSTEM_NAMESPACES)},
+        {"key": INFRASTRUCTURE_LABEL, "operator": "DoesNotExist"},
+    ]
+    found: dict[str, object] = {
+        "matchPolicy": "Equivalent",
+        "resourceRules": rules,
+        "namespaceSelector": {"matchExpressions": everywhere_else},
+    }
+    if labelled_only:
+        found["objectSelector"] = {"matchExpressions": [{"key": WORKLOAD_LABEL, "operator": "Exists"}]}
+    return found
+
+
+def landing() -> dict[str, object]:
+    """The part of a mutation that both renderings share: it lands a new pod on its workload's own instances.
+
+    Adds toleration and selector where the pod has none; what is there already stays, and is checked.
+    """
+    label = f"object.metadata.labels['{WORKLOAD_LABEL}']"
+    taint = f"Object.spec.tolerations{{key: '{TAINT_KEY}', operator: 'Exists', effect: '{TAINT_EFFECT}'}}"
+    tolerates = f"object.spec.?tolerations.orValue([]).exists(t, t.?key.orValue('') == '{TAINT_KEY}')"
+    key = WORKLOAD_LABEL.replace("~", "~0").replace("/", "~1")
+    expression = (
+        f"({tolerates} ? [] : has(object.spec.tolerations)\n"
+        f"  ? [JSONPatch{{op: 'add', path: '/spec/tolerations/-', value: {taint}}}]\n"
+        f"  : [JSONPatch{{op: 'add', path: '/spec/tolerations', value: [{taint}]}}])\n"
+        f"+ (object.spec.?nodeSelector[?'{WORKLOAD_LABEL}'].hasValue() ? [] : has(object.spec.nodeSelector)\n"
+        f"  ? [JSONPatch{{op: 'add', path: '/spec/nodeSelector/{key}', value: {label}}}]\n"
+        f"  : [JSONPatch{{op: 'add', path: '/spec/nodeSelector', value: {{'{WORKLOAD_LABEL}': {label}}}}}])"
+    )
+    return {
+        "failurePolicy": "Ignore",  # a pod that it failed to change is refused by the checks, which say what to add
+        "matchConstraints": _constraints((Matched("", ("pods",), ("CREATE",)),), labelled_only=True),
+        # One list of both: each mutation costs a conversion of the pod there and back.
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
+    }
