@@ -94,10 +94,10 @@ def asks(spec: str, region: str) -> str:
     )
 
 
-def labelled(subject: Subject, *, unless: str = "false") -> Check:
+def labelled(subject: Subject) -> Check:
     """Whoever asks says by its label which contract covers it."""
     return Check(
-        f"variables.asks == '' || variables.label != '' || {unless}",
+        "variables.asks == '' || variables.label != ''",
         said(
             "{word} {asks} and has no label {label}: with a contract, add that label with the name of the workload; "
             "without one, add contracts/<team>/<workload>.yaml to the estate ({how}); software of the nodes themselves "
@@ -149,6 +149,17 @@ def label_kept() -> Check:
             f"the label {WORKLOAD_LABEL} of a pod stays as it was created ({{before}}): delete the pod and create it "
             "again as it should be",
             before="variables.before == '' ? 'absent' : variables.before",
+        ),
+    )
+
+
+def table_found(table: str, named: str) -> Check:
+    """That there is a table at all, where a policy reads it itself; `named` says which."""
+    return Check(
+        f"'{BUNDLE_KEY}' in {table}",
+        said(
+            f"the table of admitted contracts, {named}, is not there, and nothing with a label {WORKLOAD_LABEL} starts "
+            "until it is: run `ebbtide admission` and apply its table.yaml"
         ),
     )
 

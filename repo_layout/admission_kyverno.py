@@ -6,6 +6,7 @@ so that a missing table is an error of the expression. Pure.
 
 from __future__ import annotations
 
+from repo_layout.admission_cel import Check, table_found
 from repo_layout.admission_policies import LANDING, Policy, constraints, landing, policies
 from repo_layout.admission_yaml import Document
 
@@ -16,9 +17,10 @@ _NO_AUTOGEN: Document = {"podControllers": {"controllers": []}}
 
 def kyverno_documents(region: str, *, namespace: str, table: str, enforce: bool) -> list[Document]:
     """One document a policy, the mutation first."""
-    read = f"resource.get('v1', 'configmaps', '{namespace}', '{table}').data"
+    read = f"resource.get('v1', 'configmaps', '{namespace}', '{table}')"
+    there = table_found("variables.table", f"ConfigMap {table} in namespace {namespace}")
     found = policies(region, "variables.table")
-    return [_landing(), *(_policy(policy, read, enforce=enforce) for policy in found)]
+    return [_landing(), *(_policy(policy, read, there, enforce=enforce) for policy in found)]
 
 
 def _landing() -> Document:
@@ -31,8 +33,12 @@ def _landing() -> Document:
     return {"apiVersion": API, "kind": "MutatingPolicy", "metadata": {"name": LANDING}, "spec": spec}
 
 
-def _policy(policy: Policy, read: str, *, enforce: bool) -> Document:
-    variables = {**({"table": read} if policy.reads_table else {}), **policy.variables}
+def _policy(policy: Policy, read: str, there: Check, *, enforce: bool) -> Document:
+    variables, checks = dict(policy.variables), policy.checks
+    if policy.reads_table and policy.strict:
+        variables, checks = {"table": f"{read}.?data.orValue({{}})", **variables}, (there, *checks)
+    elif policy.reads_table:  # without a table an error, and an error is no refusal
+        variables = {"table": f"{read}.data", **variables}
     spec: dict[str, object] = {
         "failurePolicy": "Fail" if policy.strict else "Ignore",
         "validationActions": ["Deny"] if enforce else ["Warn", "Audit"],
@@ -43,5 +49,5 @@ def _policy(policy: Policy, read: str, *, enforce: bool) -> Document:
     if policy.conditions:
         spec["matchConditions"] = [{"name": name, "expression": text} for name, text in policy.conditions.items()]
     spec["variables"] = [{"name": name, "expression": text} for name, text in variables.items()]
-    spec["validations"] = [{"expression": one.holds, "messageExpression": one.message} for one in policy.checks]
+    spec["validations"] = [{"expression": one.holds, "messageExpression": one.message} for one in checks]
     return {"apiVersion": API, "kind": "ValidatingPolicy", "metadata": {"name": policy.name}, "spec": spec}

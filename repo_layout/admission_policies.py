@@ -70,21 +70,30 @@ def policies(region: str, table: str) -> tuple[Policy, ...]:
 
 
 def _ask(region: str) -> Policy:
-    """Who asks for reclaimable capacity says for which workload; needs no table and no answer of anybody."""
+    """Who asks for reclaimable capacity says for which workload; needs no table and no answer of anybody.
+
+    Its conditions are judged by the API server itself, for Kyverno too: a pod that asks for nothing, and a change of
+    one that matters nothing here, never wait for a webhook.
+    """
+    label, before = (f"{one}.metadata.?labels[?'{WORKLOAD_LABEL}'].orValue('')" for one in ("object", "oldObject"))
+    now, then = (f"({cel.asks(f'{one}.spec', region)})" for one in ("object", "oldObject"))
+    concerns = (
+        f"request.operation == 'CREATE'\n? {label} != '' || {now} != ''\n"
+        f": {label} != {before} || ({label} == '' && {now} != '' && {then} == '')"
+    )
     creates = "request.operation != 'CREATE'"
     checks = (
-        cel.labelled(POD, unless="variables.asked != ''"),
         _or("request.operation == 'CREATE'", cel.label_kept()),
+        cel.labelled(POD),
         _or(creates, cel.unplaced(POD)),
         _or(creates, cel.lands()),
     )
-    asked = f"request.operation == 'CREATE' ? '' : {cel.asks('oldObject.spec', region)}"
     return Policy(
         f"{PREFIX}-ask",
         (Matched("", ("pods",), ("CREATE", "UPDATE")),),
-        {**cel.ask_variables(POD, region), **cel.BEFORE, "asked": asked},
+        {**cel.ask_variables(POD, region), **cel.BEFORE},
         checks,
-        _NO_MIRROR,
+        {**_NO_MIRROR, "concerns-us": concerns},
     )
 
 

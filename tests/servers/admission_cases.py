@@ -91,6 +91,39 @@ def pod(
     }
 
 
+def landed(drawn: Json) -> Json:
+    """The pod as the mutation leaves it: what is there already stays."""
+    changed = copy.deepcopy(drawn)
+    spec, metadata = changed["spec"], changed["metadata"]
+    assert isinstance(spec, dict)
+    assert isinstance(metadata, dict)
+    if label := metadata["labels"].get(WORKLOAD_LABEL):
+        spec["nodeSelector"] = {WORKLOAD_LABEL: label, **spec.get("nodeSelector", {})}
+        if not any(one.get("key") == TAINT_KEY for one in spec.get("tolerations", [])):
+            spec["tolerations"] = [*spec.get("tolerations", []), LANDS["tolerations"][0]]
+    return changed
+
+
+def templated(kind: str, template: Json, *, name: str = "many", replicas: int = 1) -> Json:
+    """An object of this kind that makes pods from a template."""
+    metadata = template["metadata"]
+    assert isinstance(metadata, dict)
+    bare = {"metadata": {key: value for key, value in metadata.items() if key != "name"}, "spec": template["spec"]}
+    once = {"metadata": bare["metadata"], "spec": {**template["spec"], "restartPolicy": "Never"}}  # type: ignore[dict-item]  # a pod's spec is a mapping
+    selector = {"matchLabels": {"app": metadata["labels"]["app"]}}
+    specs: dict[str, tuple[str, Json]] = {
+        "Deployment": ("apps/v1", {"replicas": replicas, "selector": selector, "template": bare}),
+        "ReplicaSet": ("apps/v1", {"replicas": replicas, "selector": selector, "template": bare}),
+        "StatefulSet": ("apps/v1", {"replicas": replicas, "selector": selector, "template": bare, "serviceName": "s"}),
+        "DaemonSet": ("apps/v1", {"selector": selector, "template": bare}),
+        "ReplicationController": ("v1", {"replicas": replicas, "selector": metadata["labels"], "template": bare}),
+        "Job": ("batch/v1", {"backoffLimit": 0, "template": once}),
+        "CronJob": ("batch/v1", {"schedule": "0 3 * * *", "jobTemplate": {"spec": {"template": once}}}),
+    }
+    version, spec = specs[kind]
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": "astro"}, "spec": spec}
+
+
 def _selecting(operator: str, *, required: bool = True) -> Json:
     term = {"matchExpressions": [{"key": WORKLOAD_LABEL, "operator": operator, "values": ["nightly"]}]}
     if operator in ("Exists", "DoesNotExist"):

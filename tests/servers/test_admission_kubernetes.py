@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import subprocess
 from collections.abc import Iterator
 
@@ -12,7 +11,7 @@ from hypothesis import given, settings
 from repo_layout.admission import TAINT_KEY, WORKLOAD_LABEL
 from repo_layout.admission_policies import SYSTEM_NAMESPACES
 from tests.servers import admission_twin
-from tests.servers.admission_cases import LANDS, PAST_MS, PODS, VERSION, Case, Json, container, pod, view
+from tests.servers.admission_cases import PAST_MS, PODS, VERSION, Case, Json, container, landed, pod, templated, view
 from tests.servers.admission_twin import pods
 from tests.servers.cluster import NAMESPACES, Cluster
 from tools.servers.control_plane import BINARIES, control_plane
@@ -30,26 +29,6 @@ def _cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         cluster.namespaces("monitoring", labels={"ebbtide/infrastructure": "true"})
         cluster.install(view(), files=FILES)
         yield cluster
-
-
-def templated(kind: str, template: Json, *, name: str = "many", replicas: int = 1) -> Json:
-    """An object of this kind that makes pods from a template."""
-    metadata = template["metadata"]
-    assert isinstance(metadata, dict)
-    bare = {"metadata": {key: value for key, value in metadata.items() if key != "name"}, "spec": template["spec"]}
-    once = {"metadata": bare["metadata"], "spec": {**template["spec"], "restartPolicy": "Never"}}  # type: ignore[dict-item]  # a pod's spec is a mapping
-    selector = {"matchLabels": {"app": metadata["labels"]["app"]}}
-    specs: dict[str, tuple[str, Json]] = {
-        "Deployment": ("apps/v1", {"replicas": replicas, "selector": selector, "template": bare}),
-        "ReplicaSet": ("apps/v1", {"replicas": replicas, "selector": selector, "template": bare}),
-        "StatefulSet": ("apps/v1", {"replicas": replicas, "selector": selector, "template": bare, "serviceName": "s"}),
-        "DaemonSet": ("apps/v1", {"selector": selector, "template": bare}),
-        "ReplicationController": ("v1", {"replicas": replicas, "selector": metadata["labels"], "template": bare}),
-        "Job": ("batch/v1", {"backoffLimit": 0, "template": once}),
-        "CronJob": ("batch/v1", {"schedule": "0 3 * * *", "jobTemplate": {"spec": {"template": once}}}),
-    }
-    version, spec = specs[kind]
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": "astro"}, "spec": spec}
 
 
 KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob")
@@ -112,19 +91,6 @@ def test_the_policies_agree_with_the_twin_on_drawn_pods(cluster: Cluster, drawn:
     answer = cluster.judged(drawn_pod, namespace)
     assert answer.accepted or "ValidatingAdmissionPolicy" in answer.message, answer.message
     assert answer.accepted is not admission_twin.refused(landed(drawn_pod), namespace, view()), answer.message
-
-
-def landed(drawn: Json) -> Json:
-    """The pod as the mutation leaves it: what is there already stays."""
-    changed = copy.deepcopy(drawn)
-    spec, metadata = changed["spec"], changed["metadata"]
-    assert isinstance(spec, dict)
-    assert isinstance(metadata, dict)
-    if label := metadata["labels"].get(WORKLOAD_LABEL):
-        spec["nodeSelector"] = {WORKLOAD_LABEL: label, **spec.get("nodeSelector", {})}
-        if not any(one.get("key") == TAINT_KEY for one in spec.get("tolerations", [])):
-            spec["tolerations"] = [*spec.get("tolerations", []), LANDS["tolerations"][0]]
-    return changed
 
 
 # ---------------------------------------------------------------------------------------------------------- templates

@@ -6,6 +6,8 @@ webhooks itself, by address instead of by service, because no network of a clust
 
 from __future__ import annotations
 
+import socket
+import ssl
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,8 +24,15 @@ FLAGS = (
     "--disableMetrics", "--controllerRuntimeMetricsAddress=0", "--admissionReports=false", "--enableReporting=",
     "--caSecretName=kyverno-ca", "--tlsSecretName=kyverno-tls", "--tlsKeyAlgorithm=ECDSA",
     "--leaderElectionRetryPeriod=1s",
-    "--clientRateLimitQPS=500", "--clientRateLimitBurst=500", "--v=2",
+    "--clientRateLimitQPS=500", "--clientRateLimitBurst=500", "--disableLogColor", "--v=2",
 )  # fmt: skip
+
+# What its Deployment would tell it about itself.
+NAMES = {
+    "KYVERNO_NAMESPACE": NAMESPACE, "KYVERNO_DEPLOYMENT": "kyverno", "KYVERNO_POD_NAME": "kyverno-0",
+    "KYVERNO_SERVICEACCOUNT_NAME": "kyverno", "KYVERNO_SVC": "kyverno-svc", "KYVERNO_ROLE_NAME": "kyverno",
+    "INIT_CONFIG": "kyverno", "METRICS_CONFIG": "kyverno-metrics",
+}  # fmt: skip
 
 
 @contextmanager
@@ -41,17 +50,25 @@ def kyverno(plane: ControlPlane, *, binaries: Path = BINARIES) -> Generator[Serv
             str(binaries / "kyverno-controller"), f"--kubeconfig={plane.kubeconfig}", f"--serverIP=127.0.0.1:{port}",
             "--webhookServerHost=127.0.0.1", f"--webhookServerPort={port}", f"--servicePort={port}", *FLAGS,
         ]  # fmt: skip
-        names = {"KYVERNO_NAMESPACE": NAMESPACE, "KYVERNO_DEPLOYMENT": "kyverno", "KYVERNO_POD_NAME": "kyverno-0"}
         server = start(
             "kyverno",
             command,
             log=plane.folder / "kyverno.log",
-            ready=lambda: "kyverno-policy-validating-webhook-cfg" in api.get(WEBHOOKS).text,
+            ready=lambda: "kyverno-policy-validating-webhook-cfg" in api.get(WEBHOOKS).text and _answers(port),
             within_s=120.0,
-            environment=names,
+            environment=NAMES,
         )
         with server:
             yield server
+
+
+def _answers(port: int) -> bool:
+    """Whether it has its certificate: it registers before that. A failed handshake is an `OSError`."""
+    anybody = ssl.create_default_context()
+    anybody.check_hostname = False
+    anybody.verify_mode = ssl.CERT_NONE
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as line, anybody.wrap_socket(line):
+        return True
 
 
 def _prepare(api: Api) -> None:
