@@ -35,10 +35,11 @@ def _landing() -> Document:
 
 def _policy(policy: Policy, read: str, there: Check, *, enforce: bool) -> Document:
     variables, checks = dict(policy.variables), policy.checks
-    if policy.reads_table and policy.strict:
-        variables, checks = {"table": f"{read}.?data.orValue({{}})", **variables}, (there, *checks)
-    elif policy.reads_table:  # without a table an error, and an error is no refusal
-        variables = {"table": f"{read}.data", **variables}
+    if policy.reads_table:
+        variables = {"table": f"{read}.?data.orValue({{}})", **variables}
+        # An error refuses whatever the policy says of errors, so that nothing may depend on one.
+        passes = tuple(Check(f"!({there.holds}) || ({one.holds})", one.message) for one in checks)
+        checks = (there, *checks) if policy.strict else passes
     spec: dict[str, object] = {
         "failurePolicy": "Fail" if policy.strict else "Ignore",
         "validationActions": ["Deny"] if enforce else ["Warn", "Audit"],

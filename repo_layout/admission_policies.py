@@ -202,7 +202,8 @@ def landing() -> dict[str, object]:
     Adds toleration and selector where the pod has none; what is there already stays, and is checked.
     """
     label = f"object.metadata.labels['{WORKLOAD_LABEL}']"
-    taint = f"Object.spec.tolerations{{key: '{TAINT_KEY}', operator: 'Exists', effect: '{TAINT_EFFECT}'}}"
+    # Maps, no typed objects: a list of those ends Kyverno 1.19 with a panic.
+    taint = f"{{'key': '{TAINT_KEY}', 'operator': 'Exists', 'effect': '{TAINT_EFFECT}'}}"
     tolerates = f"object.spec.?tolerations.orValue([]).exists(t, t.?key.orValue('') == '{TAINT_KEY}')"
     key = WORKLOAD_LABEL.replace("~", "~0").replace("/", "~1")
     expression = (

@@ -102,7 +102,7 @@ class Api:
 
     def apply(self, text: str) -> list[Answer]:
         """Server-side apply of every document in a YAML text, in order."""
-        found = [document for document in yaml.safe_load_all(text) if document]
+        found = [document for document in yaml.load_all(text, Loader=yaml.CSafeLoader) if document]
         return [
             self.request("PATCH", f"{path_of(one)}?fieldManager=test&force=true", one, content=APPLY_PATCH)
             for one in found
