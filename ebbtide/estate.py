@@ -78,7 +78,7 @@ def tree_of(what: Source) -> Tree:
     """The files; errors are those of the Git adapters."""
     if not what.commit:
         return read_worktree(Path(what.where))
-    return read_commit(what.where, what.commit, cache=_cache())
+    return read_commit(what.where, what.commit, cache=cache_folder())
 
 
 def require_estate(tree: Tree, shown: str) -> None:
@@ -137,6 +137,7 @@ def known_region(estate: Estate, name: str) -> str:
     return name
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """Where copies of remote repositories lie."""
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(home) / "ebbtide" / "git"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from contracts.findings import Finding, in_order
-from repo_layout import known_names, people_and_money, room_for_floors, spread_reachable
+from repo_layout import joins, known_names, people_and_money, room_for_floors, spread_reachable
 from repo_layout.codes import FEASIBILITY
 from repo_layout.layout import Kind
 from repo_layout.model import Estate
@@ -32,6 +32,7 @@ def _rule(code: str, check: Callable[[Estate], Iterable[Finding]], *needs: Kind)
 
 
 _SPREAD = (Kind.POOL, Kind.CORRELATION_GROUP, Kind.WAIVER)
+_JOINS = (Kind.POOL, Kind.CONTRACT, Kind.JOIN_PROFILE)
 
 RULES: tuple[Rule, ...] = (
     _rule("EBT-201", spread_reachable.drains_fit, *_SPREAD),
@@ -48,6 +49,16 @@ RULES: tuple[Rule, ...] = (
     _rule("EBT-213", spread_reachable.waivers_needed, Kind.CONTRACT),
     _rule("EBT-214", known_names.families_have_factors),
     _rule("EBT-220", spread_reachable.losses_shown, *_SPREAD),
+    _rule("EBT-230", joins.profiles_known, Kind.POOL, Kind.JOIN_PROFILE),
+    _rule("EBT-231", joins.profiles_join, *_JOINS),
+    _rule("EBT-232", joins.templates_whole, Kind.JOIN_PROFILE),
+    _rule("EBT-233", joins.no_secret("EBT-233"), Kind.JOIN_PROFILE),
+    _rule("EBT-234", joins.no_secret("EBT-234"), Kind.JOIN_PROFILE),
+    _rule("EBT-235", joins.no_secret("EBT-235"), Kind.JOIN_PROFILE),
+    _rule("EBT-236", joins.no_secret("EBT-236"), Kind.JOIN_PROFILE),
+    _rule("EBT-237", joins.user_data_fits, *_JOINS),
+    _rule("EBT-238", joins.payloads_fit, Kind.CONTRACT),
+    _rule("EBT-239", joins.templates_readable, Kind.JOIN_PROFILE),
 )
 
 

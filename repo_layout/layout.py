@@ -28,6 +28,7 @@ class Kind(enum.Enum):
     APPROVAL = "approval"
     ADOPTION = "adoption"
     WAIVER = "waiver"
+    JOIN_PROFILE = "join profile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ SHAPES = {
     "approvals": _Shape(Kind.APPROVAL, "approvals/<date>-<subject>.yaml"),
     "adoptions": _Shape(Kind.ADOPTION, "adoptions/<region>/<name>.yaml"),
     "waivers": _Shape(Kind.WAIVER, "waivers/<region>/<class>.yaml"),
+    "join_profiles": _Shape(Kind.JOIN_PROFILE, "join_profiles/<name>.yaml"),
 }
 _IGNORED_FOLDERS = frozenset({".github", ".gitlab", ".gitea", ".forgejo", "docs"})
 _IGNORED_FILES = frozenset({"CODEOWNERS", "LICENSE", ".gitignore", ".gitattributes", ".editorconfig", ".gitlab-ci.yml"})

@@ -13,6 +13,7 @@ from functools import cached_property
 from contracts.errors import Place
 from contracts.model import Contract
 from correlation_groups.model import GroupFile
+from pools.join_profiles import JoinProfileFile
 from pools.model import Pool
 from repo_layout.documents import (
     AdoptionFile,
@@ -31,8 +32,9 @@ class Estate:
 
     `committed_at` is the commit's time in milliseconds since the epoch, 0 for a work tree. `sources` maps
     `contract/NAME`, `pool/NAME`, `aggregate/REGION/NAME`, `group/REGION/NAME`, `directory/ID`, `team/NAME`,
-    `region/NAME`, `cluster/NAME`, `approval/DATE-SUBJECT`, `adoption/REGION/NAME`, `waiver/REGION/CLASS` and `settings`
-    to where they stand, and finds what is below them too (`contract/nightly-features/drain/budget`).
+    `region/NAME`, `cluster/NAME`, `approval/DATE-SUBJECT`, `adoption/REGION/NAME`, `waiver/REGION/CLASS`,
+    `join-profile/NAME` and `settings` to where they stand, and finds what is below them too
+    (`contract/nightly-features/drain/budget`).
     """
 
     commit: str
@@ -45,6 +47,7 @@ class Estate:
     approvals: tuple[ApprovalFile, ...] = ()
     adoptions: tuple[AdoptionFile, ...] = ()
     waivers: tuple[WaiverFile, ...] = ()
+    join_profiles: tuple[JoinProfileFile, ...] = ()
     sources: Mapping[str, Place] = field(default_factory=dict)
 
     @cached_property
@@ -56,6 +59,11 @@ class Estate:
     def pool_by_name(self) -> Mapping[str, Pool]:
         """Pool rows by name."""
         return {pool.name: pool for pool in self.pools}
+
+    @cached_property
+    def join_profile_by_name(self) -> Mapping[str, JoinProfileFile]:
+        """Join profiles by name."""
+        return {profile.name: profile for profile in self.join_profiles}
 
     @cached_property
     def team_by_name(self) -> Mapping[str, TeamEntry]:

@@ -28,6 +28,7 @@ ROOT_KEYS: Mapping[Kind, str] = {
     Kind.APPROVAL: "approval",
     Kind.ADOPTION: "adoption",
     Kind.WAIVER: "waiver",
+    Kind.JOIN_PROFILE: "joinProfile",
 }
 MAX_FAULTS = 10_000
 """Lines of a report that are read; a reviewed estate with more is wrong everywhere."""
