@@ -8,10 +8,26 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 
+from ebbtide.estate import estate_of
 from repo_layout.admission import TAINT_KEY, WORKLOAD_LABEL
+from repo_layout.admission import view as view_of
+from repo_layout.admission_kubernetes import render
 from repo_layout.admission_policies import SYSTEM_NAMESPACES
+from repo_layout.model import Estate
 from tests.servers import admission_twin
-from tests.servers.admission_cases import PAST_MS, PODS, VERSION, Case, Json, container, landed, pod, templated, view
+from tests.servers.admission_cases import (
+    PAST_MS,
+    PODS,
+    VERSION,
+    Case,
+    Json,
+    container,
+    landed,
+    pod,
+    requests,
+    templated,
+    view,
+)
 from tests.servers.admission_twin import pods
 from tests.servers.cluster import NAMESPACES, Cluster
 from tools.servers.control_plane import BINARIES, control_plane
@@ -91,6 +107,35 @@ def test_the_policies_agree_with_the_twin_on_drawn_pods(cluster: Cluster, drawn:
     answer = cluster.judged(drawn_pod, namespace)
     assert answer.accepted or "ValidatingAdmissionPolicy" in answer.message, answer.message
     assert answer.accepted is not admission_twin.refused(landed(drawn_pod), namespace, view()), answer.message
+
+
+def test_the_reference_estate_is_taken_and_one_unit_of_each_of_its_contracts_admitted(
+    cluster: Cluster, reference: Estate
+) -> None:
+    digests = dict.fromkeys(reference.contract_by_name, "00" * 32)
+    names = [one.name for region in reference.settings.regions for one in region.clusters]
+    views = [view_of(reference, name, version=9, expires_ms=0, digests=digests) for name in names]
+    on_kubernetes = [one for one in views if one.scheduler == "kubernetes"]
+    assert len(on_kubernetes) >= 3
+    for one in on_kubernetes:
+        for text in render(one).values() if one is on_kubernetes[0] else (render(one)["table.yaml"],):
+            answers = cluster.api.apply(text, dry=True) if "policies.kyverno.io" not in text else []
+            assert [answer.message for answer in answers if not answer.accepted] == []
+    seen = on_kubernetes[0]
+    for namespace in sorted({one.namespace for one in seen.table}):
+        cluster.namespaces(namespace)
+    cluster.table(seen)
+    for entry in seen.table:
+        resources = requests(cpu=str(entry.vcpu), memory=str(entry.memory), nvidia_com__gpu=str(entry.gpu))
+        whole = pod(entry.workload, labels=dict(entry.selector), containers=[{**container(), "resources": resources}])
+        answer = cluster.judged(whole, entry.namespace)
+        assert answer.accepted, answer.message
+    cluster.table(view())
+
+
+@pytest.fixture(name="reference", scope="module")
+def _reference() -> Estate:
+    return estate_of(None)[0]
 
 
 # ---------------------------------------------------------------------------------------------------------- templates
