@@ -31,7 +31,7 @@ from tests.servers.admission_cases import (
 from tests.servers.admission_twin import pods
 from tests.servers.cluster import NAMESPACES, Cluster
 from tools.servers.control_plane import BINARIES, control_plane
-from tools.servers.kubernetes_api import JSON_PATCH, Answer
+from tools.servers.kubernetes_api import JSON_PATCH, MERGE_PATCH, Answer
 
 FILES = ("table.yaml", "land.yaml", "admission.yaml")
 PODS_HERE = "/api/v1/namespaces/astro/pods"
@@ -292,7 +292,7 @@ def test_a_mirror_pod_of_a_node_is_taken_and_nobody_elses(cluster: Cluster) -> N
     refused(cluster.asked(mirror, dry=True), f"has no label {WORKLOAD_LABEL}")
 
 
-def test_binding_a_pod_by_hand_takes_a_right_that_editors_have_not(cluster: Cluster) -> None:
+def test_binding_and_relabelling_by_status_take_rights_that_editors_have_not(cluster: Cluster) -> None:
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"}
     subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}
     cluster.made({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "roleRef": role,
@@ -302,6 +302,10 @@ def test_binding_a_pod_by_hand_takes_a_right_that_editors_have_not(cluster: Clus
                "target": {"kind": "Node", "name": "eb-aarhus-3-000017"}}  # fmt: skip
     by_editor = cluster.api.post(f"{PODS_HERE}/by-ann/binding", binding, as_user="ann")
     refused(by_editor, 'cannot create resource "pods/binding"')
+    by_status = cluster.api.request(
+        "PATCH", f"{PODS_HERE}/by-ann/status", labels(ebbtide__workload="nightly"), content=MERGE_PATCH, as_user="ann"
+    )
+    refused(by_status, 'cannot patch resource "pods/status"')
     assert cluster.api.post(f"{PODS_HERE}/by-ann/binding", binding).accepted  # an administrator may, and answers for it
     cluster.api.delete(f"{PODS_HERE}/by-ann")
 
