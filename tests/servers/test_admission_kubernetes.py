@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +23,7 @@ from tests.servers.admission_cases import (
     Case,
     Json,
     container,
+    contract,
     landed,
     pod,
     requests,
@@ -133,6 +135,23 @@ def test_the_reference_estate_is_taken_and_one_unit_of_each_of_its_contracts_adm
     cluster.table(view())
 
 
+def test_a_table_of_thousands_is_applied_as_the_document_says(cluster: Cluster, tmp_path: Path) -> None:
+    many = tuple(contract(f"workload-{number}") for number in range(4_500))
+    rendered = render(view(version=VERSION + 4, extra=many))
+    for name in FILES:
+        (tmp_path / name).write_text(rendered[name], encoding="utf-8")
+    words = ["apply", "--server-side", "--force-conflicts", *(f"-f={tmp_path / name}" for name in FILES)]
+    applied = subprocess.run([*kubectl(cluster), *words], check=False, capture_output=True, text=True)
+    assert applied.returncode == 0, applied.stderr
+    cluster.until_version(VERSION + 4)
+    assert cluster.judged(pod("workload-4499")).accepted
+    cluster.table(view())
+
+
+def kubectl(cluster: Cluster) -> list[str]:
+    return [str(BINARIES / "kubectl"), "--kubeconfig", str(cluster.plane.kubeconfig)]
+
+
 @pytest.fixture(name="reference", scope="module")
 def _reference() -> Estate:
     return estate_of(None)[0]
@@ -206,9 +225,8 @@ def test_a_deployments_template_cannot_be_changed_to_what_is_not_admitted(cluste
 
 def test_scaling_is_not_refused_because_the_reconciler_lends_at_most_the_maximum(cluster: Cluster) -> None:
     cluster.made(templated("Deployment", pod("nightly", lands=False), name="scaled", replicas=0))
-    where = ["--kubeconfig", str(cluster.plane.kubeconfig), "--namespace", "astro"]
-    scale = [str(BINARIES / "kubectl"), *where, "scale", "deployment/scaled", "--replicas=12"]
-    subprocess.run(scale, check=True, capture_output=True)
+    scale = ["scale", "deployment/scaled", "--replicas=12", "--namespace=astro"]
+    subprocess.run([*kubectl(cluster), *scale], check=True, capture_output=True)
     cluster.until(lambda: len(pods_of(cluster, "nightly")) == 12)
     cluster.api.delete("/apis/apps/v1/namespaces/astro/deployments/scaled?propagationPolicy=Background")
     cluster.until(lambda: _emptied(cluster, "nightly"))
