@@ -172,9 +172,10 @@ def contract_variables(subject: Subject, table: str) -> dict[str, str]:
     """The contract's line of the table; `table` is an expression for the table's data."""
     labels = f"{subject.metadata}.?labels.orValue({{}})"
     return {
-        "known": f"variables.label != '' && variables.label in {table}",
-        "fields": f"variables.known ? {table}[variables.label].split(' ') : []",
         "bundle": f"{table}['{BUNDLE_KEY}'].split(' ')",
+        "fields": f"variables.label != '' && variables.label in {table} ? {table}[variables.label].split(' ') : []",
+        # A line that an older table left behind (two pipelines that apply it own its lines together) admits nobody.
+        "known": f"variables.fields.exists(f, f == 'version=' + {field_of('bundle', 'version')})",
         "home": field_of("fields", "namespace"),
         "file": f"'contracts/' + {field_of('fields', 'team')} + '/' + variables.label + '.yaml'",
         # Its kind of value differs between a checked pod and a running expression: a text in both, this way.

@@ -33,8 +33,8 @@ def test_a_higher_version_changes_the_table_alone() -> None:
 
 def test_a_line_of_the_table_says_everything_that_is_asked_of_a_pod() -> None:
     one = contract("nightly", selector={"b": "2", "a": "1"}, expires_ms=1_577_836_800_123)
-    assert line(one) == (
-        f"namespace=astro cpu=4 memory={8 * GIB} gpu=0 expires=2020-01-01T00:00:00.123Z team=astronomy "
+    assert line(one, 7) == (
+        f"version=7 namespace=astro cpu=4 memory={8 * GIB} gpu=0 expires=2020-01-01T00:00:00.123Z team=astronomy "
         f"digest={DIGEST} selector=a=1,b=2"
     )
 
@@ -44,7 +44,7 @@ def test_a_line_of_the_table_says_everything_that_is_asked_of_a_pod() -> None:
 )
 def test_a_selector_that_no_pod_can_carry_is_refused_with_its_file(key: str, value: str) -> None:
     with pytest.raises(Refused, match=r"contracts/astronomy/nightly\.yaml: no pod can carry the label"):
-        line(contract("nightly", selector={key: value}))
+        line(contract("nightly", selector={key: value}), 7)
 
 
 def test_a_table_that_no_configmap_holds_is_refused() -> None:
