@@ -31,11 +31,11 @@ setup: .venv/.compiled .tools/bin/cue ## install everything the other targets ne
 demo: setup ## the main job: a day of one region through a reclaim wave, a screen and a report
 	@$(BIN)/ebbtide demo
 
-test: lint .tools/bin/cue ## lint, types, import order and every test but the rare peers
+test: lint .tools/bin/cue .tools/bin/kubernetes ## lint, types, import order and every test but the rare peers
 	@echo "==> tests, $(TEST_WORKERS) at a time"
 	@$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
 
-test-interop: setup .tools/yaml-language-server/pin ## tests against the rare peers that take long to build
+test-interop: setup .tools/yaml-language-server/pin .tools/bin/kubernetes .tools/bin/kyverno ## tests against the rare peers that take long to build
 	@echo "==> tests against rare peers, one after another: each takes a gigabyte"
 	@$(BIN)/python -m pytest -q -m interop $(PYTEST_ARGS)
 
@@ -51,6 +51,8 @@ lint: .venv/.compiled ## ruff, mypy and import-linter
 
 fuzz: setup .tools/fuzz/pin ## fuzz what reads foreign bytes, guided by coverage, two minutes a target
 	@PYTHONPATH="$$(realpath .venv/lib/python3*/site-packages):." .tools/fuzz/environment/bin/python -m benchmarks.fuzz $(FUZZ_ARGS)
+
+bench-admission: .tools/bin/kubernetes
 
 bench-%: setup
 	@module=$(subst -,_,$*); [ -f benchmarks/$$module.py ] || { \
@@ -94,7 +96,7 @@ test-interop: .tools/bin/cosign
 	@$(BIN)/python -m compileall -q $(PACKAGES) benchmarks
 	@touch $@
 
-.tools/bin/cue: .tools/uv/.ready tools/cue/go.mod tools/cue/go.sum tools/cue.sh tools/go.txt
+.tools/bin/cue: .tools/uv/.ready tools/cue/go.mod tools/cue/go.sum tools/cue.sh tools/go.sh tools/go.txt
 	@tools/cue.sh
 	@touch $@
 
@@ -105,4 +107,13 @@ test-interop: .tools/bin/cosign
 
 .tools/fuzz/pin: .tools/uv/.ready tools/fuzz.txt tools/fuzz.sh
 	@tools/fuzz.sh
+	@touch $@
+
+.tools/bin/kubernetes: .tools/uv/.ready tools/kubernetes/go.mod tools/kubernetes/go.sum tools/kubernetes/main.go \
+  tools/kubernetes.sh tools/go.sh tools/go.txt
+	@tools/kubernetes.sh
+	@touch $@
+
+.tools/bin/kyverno: .tools/uv/.ready tools/kyverno/go.mod tools/kyverno/go.sum tools/kyverno.sh tools/go.sh tools/go.txt
+	@tools/kyverno.sh
 	@touch $@
