@@ -171,6 +171,17 @@ def test_a_shallow_clone_says_that_its_history_does_not_settle_it(here: Run, scr
         assert "shallow" in ended.err
 
 
+def test_a_partial_clone_is_not_judged_and_says_which_file_it_lacks(
+    here: Run, scratch: Scratch, tmp_path: Path
+) -> None:
+    two(scratch, EDITS["floor"])
+    clone = scratch.clone(tmp_path / "clone", "--filter=blob:none", "--bare")
+    ended = here("diff", "main", "topic", "--in", str(clone))
+    assert ended.code == 2
+    assert "EBT-301" in ended.out
+    assert "could not be judged" in ended.out.splitlines()[0]
+
+
 def test_files_on_disk_are_compared_with_the_commit_they_came_from(here: Run, scratch: Scratch, tmp_path: Path) -> None:
     two(scratch)
     clone = scratch.clone(tmp_path / "clone")
