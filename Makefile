@@ -88,3 +88,8 @@ clean: ## remove everything that make installed, built or cached in this checkou
 .tools/bin/cue: .tools/uv/.ready tools/cue/go.mod tools/cue/go.sum tools/cue.sh tools/go.txt
 	@tools/cue.sh
 	@touch $@
+
+test-interop: .tools/bin/cosign
+.tools/bin/cosign: .tools/uv/.ready tools/cosign/go.mod tools/cosign/go.sum tools/cosign.sh tools/go.sh tools/go.txt
+	@tools/cosign.sh
+	@touch $@

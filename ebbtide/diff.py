@@ -12,7 +12,7 @@ from contracts.errors import Refused
 from ebbtide.advice import Advice
 from ebbtide.diff_document import as_document
 from ebbtide.diff_view import DiffView, Side
-from ebbtide.estate import Source, cache, edited_since, is_repository, require_estate, source, tree_of
+from ebbtide.estate import Source, cache_folder, edited_since, is_repository, require_estate, source, tree_of
 from ebbtide.render_diff import as_text
 from ebbtide.render_diff_markdown import as_markdown
 from ebbtide.terminal import Terminal
@@ -105,13 +105,16 @@ def _commits(args: argparse.Namespace) -> _Pair:
         what = f"{where} is an address and has no files on disk" if is_url(where) else "--worktree is the HEAD already"
         raise Advice(what, hint="leave --worktree out, or name BASE alone")
     head_name = args.head or "HEAD"
-    head, base = named(where, head_name, args.base, cache=cache())
+    head, base = named(where, head_name, args.base, cache=cache_folder())
     start, note = (base, "") if args.exact else _start(where, base, head, args.base)
-    before = read_commit(where, start, cache=cache())
+    before = read_commit(where, start, cache=cache_folder())
     if args.worktree:
         after, paths = read_worktree(Path(where)), None
     else:
-        after, paths = read_commit(where, head, cache=cache()), paths_between(where, start, head, cache=cache())
+        after, paths = (
+            read_commit(where, head, cache=cache_folder()),
+            paths_between(where, start, head, cache=cache_folder()),
+        )
     require_estate(after, f"{head_name} of {where}")  # a base without one is what a first change starts from
     return _Pair(
         where,
@@ -127,7 +130,7 @@ def _commits(args: argparse.Namespace) -> _Pair:
 def _start(where: str, base: str, head: str, name: str) -> tuple[str, str]:
     """The commit to compare with: where the lines parted, as a pull request means it; and what to say about that."""
     try:
-        fork = merge_base(where, base, head, cache=cache())
+        fork = merge_base(where, base, head, cache=cache_folder())
     except Refused as error:
         hint = "or add --exact, which compares the two commits as they are"
         raise Advice(str(error), hint=f"mend the history, {hint}") from error

@@ -16,12 +16,17 @@ from ebbtide.text import count
 from repo_layout.adapters.cue import Cue
 from repo_layout.adapters.git import merge_base, read_commit, read_staged, read_worktree
 from repo_layout.adapters.git_open import is_url
+from repo_layout.compiled import REGION
 from repo_layout.layout import Located, locate
 from repo_layout.load import Known, assemble, judge, read
 from repo_layout.model import Estate
+from repo_layout.payload import read_region
 from repo_layout.tree import WORKTREE, Tree
 from repo_layout.validate import Validated, estate_before, validate
 from repo_layout.versions import CONVERTERS
+
+PAYLOAD = REGION
+"""Of a region, as a command of ours leaves it beside what it made of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,7 @@ def tree_of(what: Source) -> Tree:
         return read_staged(root, below=below_repository(what))
     if not what.commit:
         return read_worktree(Path(what.where))
-    return read_commit(what.where, what.commit, cache=cache())
+    return read_commit(what.where, what.commit, cache=cache_folder())
 
 
 def require_estate(tree: Tree, shown: str) -> None:
@@ -136,8 +141,8 @@ def tree_before(what: Source, base: str) -> Tree:
     if not is_url(what.where) and not is_repository(Path(what.where)):
         hint = "leave --base out, or name the repository"
         raise Advice(f"{what.where} is no Git repository, so --base names no commit", hint=hint)
-    fork = merge_base(what.where, base, what.commit or "HEAD", cache=cache())
-    return read_commit(what.where, fork, cache=cache())
+    fork = merge_base(what.where, base, what.commit or "HEAD", cache=cache_folder())
+    return read_commit(what.where, fork, cache=cache_folder())
 
 
 def checked(tree: Tree, *, since: Tree | None = None) -> Validated:
@@ -166,7 +171,13 @@ def estate_of(where: str | None, *, commit: str | None = None) -> tuple[Estate, 
 
 
 def laid(path: Path, commit: str) -> Estate:
-    """An estate that a command of ours checked before it laid it down here: read again, not judged again."""
+    """An estate that a command of ours checked before it laid it down here: read again, not judged again.
+
+    Where the command worked from a bundle, its payload lies beside `path`, and nothing at it.
+    """
+    payload = path.with_name(PAYLOAD)
+    if payload.exists():
+        return read_region(payload.read_bytes(), commit=commit)
     tree = read_commit(str(path), commit)
     estate = assemble(tree, [judge(one) for one in read(tree, CONVERTERS).sources]).estate
     if estate is None:
@@ -193,7 +204,7 @@ def known_region(estate: Estate, name: str) -> str:
     return name
 
 
-def cache() -> Path:
-    """Where copies of remote repositories are kept."""
+def cache_folder() -> Path:
+    """Where copies of remote repositories lie."""
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(home) / "ebbtide" / "git"
