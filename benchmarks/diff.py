@@ -3,7 +3,8 @@
 `seconds` is a fresh process from start to end for a line of a contract, `pool_seconds` for a line of a pool that 54
 workloads may use: imports, Git, both sides, schemas, rules, effects, text. `cue_seconds` is `cue vet` alone on one
 side's documents, in turn with it, so that a busy machine slows both; `validate_seconds` is `ebbtide validate` of one
-side, which the diff cannot be faster than. Medians of the runs.
+side, which the diff cannot be faster than. `cpu_seconds` is what the first of them takes of processors, `cue` included:
+on idle cores it bounds `seconds`. Medians of the runs.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -42,6 +44,12 @@ def _timed(command: list[str], *, stdin: Path | None = None, cwd: Path = ROOT) -
     if ended.returncode not in (0, 1):
         raise SystemExit(f"error: {' '.join(command)} ended with {ended.returncode}")
     return taken
+
+
+def _processor_s() -> float:
+    """Seconds of processors that ended children have taken."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _laid(folder: Path) -> None:
@@ -90,7 +98,9 @@ def main() -> int:
             once = {"cue_seconds": _timed(command, stdin=document, cwd=folder)}
             once["validate_seconds"] = _timed([*ebbtide, "validate", str(repository), "--commit", "base"])
             for change in CHANGES:
+                before = _processor_s()
                 once[change] = _timed([*ebbtide, "diff", "base", change, "--in", str(repository)])
+                once.setdefault("cpu_seconds", _processor_s() - before)
             for key, seconds in once.items():
                 taken.setdefault(key, []).append(seconds)
             print(f"run {run}: " + ", ".join(f"{key} {seconds:.3f}" for key, seconds in once.items()))

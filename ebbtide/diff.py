@@ -111,8 +111,10 @@ def _commits(args: argparse.Namespace) -> _Pair:
     if args.worktree:
         after, paths = read_worktree(Path(where)), None
     else:
-        after = read_commit(where, head, cache=cache_folder())
-        paths = paths_between(where, start, head, cache=cache_folder())
+        after, paths = (
+            read_commit(where, head, cache=cache_folder()),
+            paths_between(where, start, head, cache=cache_folder()),
+        )
     require_estate(after, f"{head_name} of {where}")  # a base without one is what a first change starts from
     return _Pair(
         where,

@@ -281,8 +281,11 @@ def _findings(view: DiffView) -> Section:
     unread = [one for one in view.compared.head.findings if one.severity is Severity.UNJUDGED]
     rows = [*_told("!", unread), *_told("!", (one for one in found.appear if one not in unread))]
     rows += _told("+", found.vanish, "no longer: ")
-    rows += [*_told("!", view.standing, "as before: ")]
-    return Section("", "findings", "", _shortened(rows, MOST_FINDINGS))
+    rows = [*_shortened([*rows, *_told("!", view.standing, "as before: ")], MOST_FINDINGS)]
+    warnings = [one for one in view.compared.head.findings if one.severity is Severity.WARNING]
+    if old := len([one for one in warnings if one not in set(found.appear)]):
+        rows.append(Row(" ", count(old, "warning"), "", "as before; ebbtide validate lists them"))
+    return Section("", "findings", "", tuple(rows))
 
 
 _SERIOUS = (Severity.ERROR, Severity.UNJUDGED)

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ebbtide import grammar_trust
+from ebbtide import grammar_admission, grammar_tooling, grammar_trust
 
 VERSION = "0.1.0"
 DEFAULT_STATE = ".demo"
@@ -115,7 +115,7 @@ def _diff(to: argparse.ArgumentParser) -> None:
 def _compile(to: argparse.ArgumentParser) -> None:
     to.add_argument("where", nargs="?", default=".", metavar="PATH_OR_URL", help="repository (default: .)")
     to.add_argument("--commit", metavar="REV", help="the commit to compile (default: HEAD)")
-    to.add_argument("--base", metavar="REV", help="judge what changed since REV, as validate does")
+    to.add_argument("--base", metavar="REV", help="judge what changed since REV: others' files only warn")
     which = to.add_mutually_exclusive_group(required=True)
     which.add_argument("--region", metavar="R", help="one region, its files straight into DIR")
     which.add_argument("--all", action="store_true", help="every region, each into a folder of its own below DIR")
@@ -187,6 +187,7 @@ def _explain(to: argparse.ArgumentParser) -> None:
         if kind == "action":
             one.add_argument("--tree", action="store_true", help="every event of the chain, each below its cause")
         _always(one)
+    grammar_tooling.explain_contract(kinds, EXIT_CODES, _Wide, _always)
 
 
 def _keys(to: argparse.ArgumentParser) -> None:
@@ -298,14 +299,27 @@ COMMANDS = (
             "Checks a commit and writes what a region's reconciler and each workload's nodes are given of it, as bytes "
             "that are the same on any machine. Writes the whole folder or, where the estate is refused, nothing.",
             _compile),
+    Command("fmt", "lay the reviewed files out in one way, comments kept",
+            "Writes reviewed files in one layout: the order of the format's fields, values as people write them, short "
+            "mappings in one line, comments where they stand. What a file says never changes; one that cannot be read "
+            "is left alone with its finding.", grammar_tooling.fmt),
+    Command("schema", "JSON Schemas of the reviewed files, for completion and hover in editors",
+            "Writes the JSON Schema of each kind of reviewed file, from the models that check them: names, types, "
+            "patterns, examples and what every field means. A YAML language server completes and explains with it.",
+            grammar_tooling.schema),
+    Command("admission", "what a scheduler cluster applies so that only contracts enter",
+            "Verifies a signed region bundle and renders from it what one cluster applies: policies for Kubernetes' "
+            "API server and for Kyverno with their table of contracts, or Slurm's job_submit script with its own.",
+            grammar_admission.admission),
     Command("plan", "what would change now and why; touches nothing",
             "Lets the simulated region stand at one moment of the day and shows the next cycle like a diff: what "
             "would be acquired, replaced and released, why, and what the guard holds back. Touches nothing.",
             _plan),
     Command("run", "run the reconciler on the simulated provider",
             "Runs the reconciler against the simulated provider and leaves the ledger in a state directory.", _run),
-    Command("explain", "why a workload, pool, drain or action is as it is",
-            "Answers why, from what demo or run left: each answer names its files, events and numbers.", _explain),
+    Command("explain", "why a workload, pool, drain, action or contract is as it is",
+            "Answers why, from what demo or run left, and of a contract from its estate alone: each answer names its "
+            "files, events and numbers.", _explain),
     Command("savings", "what was saved after every cost, down to the events",
             "The net saving with every term, held against the provider's invoice, and what was paid for nothing.",
             _savings),

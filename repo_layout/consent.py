@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from contracts.values import Money
 from repo_layout.change import Effects, Turn
+from repo_layout.change_sums import SpendChange
 from repo_layout.model import Estate
 
 
@@ -46,7 +47,7 @@ def asked(effects: Effects, head: Estate) -> tuple[Asked, ...]:
 def _spend(effects: Effects, head: Estate) -> Iterator[Asked]:
     """Sums that grew, or an authority that shrank, to where the sum is above the authority."""
     for change in effects.spend:
-        if not change.above or not (change.after > change.before or _shrank(change.authority_before, change.after)):
+        if not change.above or not (_grew(change.before, change.after) or _shrank(change)):
             continue
         approvers = {
             contract.fallback.approver
@@ -58,8 +59,15 @@ def _spend(effects: Effects, head: Estate) -> Iterator[Asked]:
         yield Asked(tuple(sorted(one for one in approvers if one)), Ask.SPEND, change.person, numbers)
 
 
-def _shrank(before: Money | None, after: Money) -> bool:
-    return before is not None and before >= after
+def _grew(before: Money, after: Money) -> bool:
+    """Whether a sum is more than before; in another currency nobody has agreed to it yet."""
+    return before.currency != after.currency or after > before
+
+
+def _shrank(change: SpendChange) -> bool:
+    """Whether the authority before was enough for the sum now."""
+    own = change.authority_before
+    return own is not None and not _grew(own, change.after)
 
 
 def _words(effects: Effects, head: Estate) -> Iterator[Asked]:

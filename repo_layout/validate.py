@@ -1,7 +1,7 @@
 """Everything that is checked before anything is compiled: files in, one estate and all findings out.
 
-`ebbtide validate` and the compiler call `validate`. The two form layers run side by side; the rules across files run on
-what is well formed. It must not print, nor decide an exit code.
+`ebbtide validate` and the compiler call `validate`. The models judge first, which is quick; beside the schema checker
+the rules across files run on what is well formed. It must not print, nor decide an exit code.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from contracts.errors import Place
 from contracts.findings import Finding, Severity, in_order
 from repo_layout import feasibility
 from repo_layout.change import changed
@@ -18,8 +19,14 @@ from repo_layout.layout import Kind
 from repo_layout.load import Assembled, Judged, Known, Read, assemble, first_of, read
 from repo_layout.model import Estate
 from repo_layout.schema_layer import SchemaChecker
+from repo_layout.source import Source
 from repo_layout.tree import Tree
 from repo_layout.versions import CONVERTERS, Converter
+
+MOST_WRONG = 1_000
+"""Files refused by their model that the schema checker is shown as well: each costs it half a mebibyte and a
+millisecond until its memory is full, and minutes beyond; with 1,000 of them it ends in about two seconds.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +60,39 @@ def validate(
     """
     known = known if known is not None else Known()
     taken = read(tree, converters, known)
+    judged = [known.judge(source) for source in taken.sources]
+    shown, held_back = _for_the_checker(judged)
     with ThreadPoolExecutor(max_workers=1) as pool:
-        schema = pool.submit(cue.judge, taken.sources)
-        judged = [known.judge(source) for source in taken.sources]
+        schema = pool.submit(cue.judge, shown)
         assembled = assemble(tree, judged)
         lost = _lost(taken, judged)
         across = _across(assembled, lost, since)
         verdict = schema.result()
-    findings = [*taken.findings, *assembled.findings, *verdict.findings, *across]
+    findings = [*taken.findings, *held_back, *assembled.findings, *verdict.findings, *across]
     malformed = bool(lost or assembled.broken)
     for item in judged:
         faults = merged(item.faults, verdict.faults.get(item.source.file, ()))
         malformed = malformed or bool(faults)
         findings.extend(first_of([item.source.finding(fault) for fault in faults]))
     return Validated(None if malformed else assembled.estate, in_order(findings))
+
+
+def _for_the_checker(judged: Sequence[Judged]) -> tuple[Sequence[Source], Sequence[Finding]]:
+    """The sources that the schema checker is shown, and the note where those are not all.
+
+    What is held back is refused by its model already, so nothing passes unseen; only what the schema might add to such
+    a file is told in a later run.
+    """
+    wrong = [item for item in judged if item.faults]
+    if len(wrong) <= MOST_WRONG:
+        return [item.source for item in judged], ()
+    beyond = {item.source.file for item in wrong[MOST_WRONG:]}
+    message = (
+        f"{len(wrong):,} files are refused by their models; the schemas were asked about the first {MOST_WRONG:,} of "
+        f"them, so the other {len(beyond):,} may show more once these are corrected"
+    )
+    note = Finding("EBT-313", Place("."), message, hint="correct these first", severity=Severity.NOTE)
+    return [item.source for item in judged if item.source.file not in beyond], (note,)
 
 
 def estate_before(tree: Tree, *, known: Known, converters: Mapping[str, Converter] = CONVERTERS) -> Estate | None:

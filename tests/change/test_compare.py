@@ -113,6 +113,13 @@ def test_who_approves_beyond_an_authority_is_asked_when_a_sum_grows_above_it() -
     assert people(edited(surge, swap(FORECAST, "20.00", "30.00")), edited(surge)) == ()
 
 
+def test_an_estate_in_another_currency_asks_again_and_mixes_no_amounts() -> None:
+    files = {path: text.replace(b" EUR", b" NOK").replace(b"currency: EUR", b"currency: NOK")
+             for path, text in edited(swap(FORECAST, "20.00", "50.00")).items()}  # fmt: skip
+    (one,) = (one for one in people(edited(swap(FORECAST, "20.00", "50.00")), files) if one.ask is Ask.SPEND)
+    assert one == Asked(("head-of-cloud",), Ask.SPEND, "tides-lead", ("50.00 NOK", "40.00 NOK"))
+
+
 def test_a_waiver_asks_the_person_whose_word_it_carries() -> None:
     waiver = add("waivers/north/x86-64.yaml", WAIVER)
     assert people(minimal(), edited(waiver)) == (Asked(("head-of-cloud",), Ask.WAIVER, "waiver/north/x86-64"),)

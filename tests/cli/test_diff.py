@@ -171,6 +171,17 @@ def test_a_shallow_clone_says_that_its_history_does_not_settle_it(here: Run, scr
         assert "shallow" in ended.err
 
 
+def test_a_partial_clone_is_not_judged_and_says_which_file_it_lacks(
+    here: Run, scratch: Scratch, tmp_path: Path
+) -> None:
+    two(scratch, EDITS["floor"])
+    clone = scratch.clone(tmp_path / "clone", "--filter=blob:none", "--bare")
+    ended = here("diff", "main", "topic", "--in", str(clone))
+    assert ended.code == 2
+    assert "EBT-301" in ended.out
+    assert "could not be judged" in ended.out.splitlines()[0]
+
+
 def test_files_on_disk_are_compared_with_the_commit_they_came_from(here: Run, scratch: Scratch, tmp_path: Path) -> None:
     two(scratch)
     clone = scratch.clone(tmp_path / "clone")
@@ -350,6 +361,33 @@ def test_validate_judges_what_changed_since_the_lines_parted(here: Run, scratch:
 def test_validate_finds_what_a_change_breaks(here: Run, scratch: Scratch) -> None:
     two(scratch, EDITS["no pool"], EDITS["group"])
     assert here("validate", str(scratch.path), "--commit", "topic", "--base", "main").code == 1
+
+
+def test_what_was_merged_before_warns_and_does_not_stop_who_did_not_touch_it(
+    here: Run, scratch: Scratch, tmp_path: Path
+) -> None:
+    over = swap("ebbtide.yaml", "ncuLimit: 400", "ncuLimit: 100")
+    two(scratch, swap("directory.yaml", "Lead of Tides", "Head of Tides"), before=(over,))
+    judged = ("validate", str(scratch.path), "--commit", "topic")
+    assert here(*judged).code == 1
+    mild = here(*judged, "--base", "main")
+    assert mild.code == 0
+    assert "EBT-216 warning" in mild.out
+    told = diffed(here, scratch, "main", "topic")
+    assert told.code == 0
+    assert told.out.splitlines()[0] == "1 directory entry changes: holds, 1 warning"
+    assert "1 warning  as before; ebbtide validate lists them" in told.out
+    made = ("compile", str(scratch.path), "--commit", "topic", "--all", "--out")
+    assert here(*made, str(tmp_path / "a")).code == 1
+    assert here(*made, str(tmp_path / "b"), "--base", "main").code == 0
+
+
+def test_lines_that_share_no_commit_have_no_base(here: Run, scratch: Scratch) -> None:
+    scratch.commit(edited(OWNERS))
+    scratch.commit(edited(OWNERS, EDITS["floor"]), branch="topic")
+    ended = here("validate", str(scratch.path), "--commit", "topic", "--base", "main")
+    assert ended.code == 2
+    assert "no common commit" in ended.err
 
 
 def test_a_plain_folder_has_no_base(here: Run) -> None:
