@@ -18,7 +18,7 @@ TEST_WORKERS ?= 2
 # The benchmarks score recorded reclamations where the folder beside the checkout holds them.
 SHARED_TRACES := $(abspath $(wildcard ../shared/traces))
 
-.PHONY: help demo test test-interop fuzz lint lock setup clean
+.PHONY: help demo test test-interop fuzz lint lock setup clean slurm
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-zA-Z-]+(-NAME)?:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,11 +31,11 @@ setup: .venv/.compiled .tools/bin/cue ## install everything the other targets ne
 demo: setup ## the main job: a day of one region through a reclaim wave, a screen and a report
 	@$(BIN)/ebbtide demo
 
-test: lint .tools/bin/cue ## lint, types, import order and every test but the rare peers
+test: lint .tools/bin/cue .tools/bin/kubernetes ## lint, types, import order and every test but the rare peers
 	@echo "==> tests, $(TEST_WORKERS) at a time"
 	@$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
 
-test-interop: setup .tools/yaml-language-server/pin ## tests against the rare peers that take long to build
+test-interop: setup .tools/yaml-language-server/pin .tools/bin/kubernetes .tools/bin/kyverno ## tests against the rare peers that take long to build
 	@echo "==> tests against rare peers, one after another: each takes a gigabyte"
 	@$(BIN)/python -m pytest -q -m interop $(PYTEST_ARGS)
 
@@ -52,11 +52,18 @@ lint: .venv/.compiled ## ruff, mypy and import-linter
 fuzz: setup .tools/fuzz/pin ## fuzz what reads foreign bytes, guided by coverage, two minutes a target
 	@PYTHONPATH="$$(realpath .venv/lib/python3*/site-packages):." .tools/fuzz/environment/bin/python -m benchmarks.fuzz $(FUZZ_ARGS)
 
+bench-admission: .tools/bin/kubernetes
+
 bench-%: setup
 	@module=$(subst -,_,$*); [ -f benchmarks/$$module.py ] || { \
 	  echo "error: there is no benchmark '$*'; make help lists them" >&2; exit 2; }; \
 	export EBBTIDE_TRACES="$${EBBTIDE_TRACES:-$(SHARED_TRACES)}"; [ -n "$$EBBTIDE_TRACES" ] || unset EBBTIDE_TRACES; \
 	$(BIN)/python -m benchmarks.$$module $(BENCH_ARGS)
+
+# Debian's packages, which tests and one benchmark start a cluster of; EBBTIDE_WITHOUT_SLURM=1 goes without.
+test bench-admission-slurm: slurm
+slurm:
+	@tools/slurm.sh
 
 # Versions already locked stay; `make lock UPGRADE=1` takes the newest that pyproject.toml allows.
 lock: .tools/uv/.ready ## resolve pyproject.toml anew into requirements.lock, and the pins under tools/
@@ -72,6 +79,11 @@ clean: ## remove everything that make installed, built or cached in this checkou
 	rm -rf .venv .tools .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+test-interop: .tools/bin/cosign
+.tools/bin/cosign: .tools/uv/.ready tools/cosign/go.mod tools/cosign/go.sum tools/cosign.sh tools/go.sh tools/go.txt
+	@tools/cosign.sh
+	@touch $@
+
 .tools/uv/.ready: tools/uv.txt tools/uv.sh
 	@tools/uv.sh
 	@touch $@
@@ -84,7 +96,7 @@ clean: ## remove everything that make installed, built or cached in this checkou
 	@$(BIN)/python -m compileall -q $(PACKAGES) benchmarks
 	@touch $@
 
-.tools/bin/cue: .tools/uv/.ready tools/cue/go.mod tools/cue/go.sum tools/cue.sh tools/go.txt
+.tools/bin/cue: .tools/uv/.ready tools/cue/go.mod tools/cue/go.sum tools/cue.sh tools/go.sh tools/go.txt
 	@tools/cue.sh
 	@touch $@
 
@@ -95,4 +107,13 @@ clean: ## remove everything that make installed, built or cached in this checkou
 
 .tools/fuzz/pin: .tools/uv/.ready tools/fuzz.txt tools/fuzz.sh
 	@tools/fuzz.sh
+	@touch $@
+
+.tools/bin/kubernetes: .tools/uv/.ready tools/kubernetes/go.mod tools/kubernetes/go.sum tools/kubernetes/main.go \
+  tools/kubernetes.sh tools/go.sh tools/go.txt
+	@tools/kubernetes.sh
+	@touch $@
+
+.tools/bin/kyverno: .tools/uv/.ready tools/kyverno/go.mod tools/kyverno/go.sum tools/kyverno.sh tools/go.sh tools/go.txt
+	@tools/kyverno.sh
 	@touch $@

@@ -16,7 +16,7 @@ from repo_layout.reach import Ground, Reach
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class LargestLoss:
     """The most units that can go at once, of `desired` interruptible ones, and the domain or group they go with."""
 
     workload: str
@@ -33,21 +33,36 @@ class Loss:
             f"({100 * self.units // self.desired} %) at once, with {self.scope} {self.name}"
         )
 
+    @property
+    def permille(self) -> int:
+        """The share of its interruptible units, rounded up."""
+        return -(-1000 * self.units // self.desired)
 
-def largest_loss(ground: Ground, reach: Reach) -> Loss:
+    def document(self) -> dict[str, str | int]:
+        """The loss for machines."""
+        return {
+            "workload": self.workload,
+            "units": self.units,
+            "desired": self.desired,
+            "scope": self.scope,
+            "name": self.name,
+        }
+
+
+def largest_loss(ground: Ground, reach: Reach) -> LargestLoss:
     """The worst of every group, bounding or only reported, and of every domain alone, at the contract's maximum."""
     desired = reach.interruptible
-    worst = Loss(reach.contract.name, 0, desired, "capacity domain", "")
+    worst = LargestLoss(reach.contract.name, 0, desired, "capacity domain", "")
     domains = sorted({pool.domain for pool in reach.usable.fitting})
     scopes = [("capacity domain", name, frozenset({name})) for name in domains]
     scopes += [(one.kind, one.name, one.domains) for one in ground.together(reach.region.name)]
     for scope, name, inside in scopes:
         if (units := reach.most_in(inside)) > worst.units:
-            worst = Loss(reach.contract.name, units, desired, scope, name)
+            worst = LargestLoss(reach.contract.name, units, desired, scope, name)
     return worst
 
 
-def losses_under_waivers(estate: Estate, region: str = "") -> tuple[Loss, ...]:
+def losses_under_waivers(estate: Estate, region: str = "") -> tuple[LargestLoss, ...]:
     """The largest loss of each workload whose bounds a waiver widens, of one region or all, by region and name."""
     ground = Ground(estate)
     return tuple(largest_loss(ground, reach) for reach in _waived(ground) if region in ("", reach.region.name))
