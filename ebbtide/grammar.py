@@ -90,6 +90,7 @@ def _validate(to: argparse.ArgumentParser) -> None:
     which.add_argument("--commit", metavar="REV", help="the commit to read (default: HEAD of a repository)")
     which.add_argument("--worktree", action="store_true", help="the files as they lie on disk, committed or not")
     which.add_argument("--staged", action="store_true", help="the files as the next commit would have them")
+    to.add_argument("--base", metavar="REV", help="judge what changed since REV: others' files only warn")
 
 
 def _init(to: argparse.ArgumentParser) -> None:
@@ -103,9 +104,18 @@ def _init(to: argparse.ArgumentParser) -> None:
     to.add_argument("--dry-run", action="store_true", help="list the files and write nothing")
 
 
+def _diff(to: argparse.ArgumentParser) -> None:
+    to.add_argument("base", metavar="BASE", help="a revision such as origin/main; or a folder, as ./old")
+    to.add_argument("head", nargs="?", metavar="HEAD", help="a revision (default: HEAD); or a folder, as ./new")
+    to.add_argument("--in", dest="where", metavar="PATH_OR_URL", help="the repository (default: .)")
+    to.add_argument("--worktree", action="store_true", help="compare the files on disk, committed or not")
+    to.add_argument("--exact", action="store_true", help="the two commits as they are, wherever their lines parted")
+
+
 def _compile(to: argparse.ArgumentParser) -> None:
     to.add_argument("where", nargs="?", default=".", metavar="PATH_OR_URL", help="repository (default: .)")
     to.add_argument("--commit", metavar="REV", help="the commit to compile (default: HEAD)")
+    to.add_argument("--base", metavar="REV", help="judge what changed since REV: others' files only warn")
     which = to.add_mutually_exclusive_group(required=True)
     which.add_argument("--region", metavar="R", help="one region, its files straight into DIR")
     which.add_argument("--all", action="store_true", help="every region, each into a folder of its own below DIR")
@@ -277,6 +287,10 @@ COMMANDS = (
             "Checks every reviewed file: form and schema first, then what the platform could not honour. A commit is "
             "read from Git without a work tree; a plain folder as it lies on disk.", _validate,
             ("text", "json", "sarif", "github", "gitlab")),
+    Command("diff", "what a change of the estate does, and who must approve it",
+            "Compares two commits by what they do: floors, money, pools that workloads gain and lose, contracts that "
+            "stop being feasible, bounds that become tight, and who has to approve. A pull request is compared with "
+            "the commit at which it parted from BASE.", _diff, ("text", "json", "markdown")),
     Command("init", "lay down a small estate of one's own",
             "Lays a small estate into a new folder: one region, eight aggregates in four halls to lend from, contracts "
             "of two typical kinds, owners, CI; a Git repository whose first commit is yours. Writes over nothing.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 from contracts.findings import Finding, Severity
 from ebbtide.judged import Judged

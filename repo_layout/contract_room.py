@@ -18,7 +18,7 @@ from pools.eligibility import checkpoint_on_notice
 from pools.kinds import Assumptions, kind_of, useful_share
 from repo_layout.contract_facts import TimeLine
 from repo_layout.deadlines import A_DAY_S
-from repo_layout.losses import Loss, largest_loss
+from repo_layout.losses import LargestLoss, largest_loss
 from repo_layout.model import Estate
 from repo_layout.observed import Seen, instances_of_a_gang, seen_of
 from repo_layout.reach import Ground, Reach
@@ -49,7 +49,7 @@ class Spread:
     desired: int
     waived: bool
     scopes: tuple[Scope, ...]
-    loss: Loss
+    loss: LargestLoss
     most: int
     short: str = ""
 
