@@ -16,11 +16,11 @@ from ebbtide.text import count
 from repo_layout.adapters.cue import Cue
 from repo_layout.adapters.git import merge_base, read_commit, read_staged, read_worktree
 from repo_layout.adapters.git_open import is_url
-from repo_layout.compiled import REGION
 from repo_layout.layout import Located, locate
 from repo_layout.load import Known, assemble, judge, read
 from repo_layout.model import Estate
 from repo_layout.payload import read_region
+from repo_layout.sign import REGION
 from repo_layout.tree import WORKTREE, Tree
 from repo_layout.validate import Validated, estate_before, validate
 from repo_layout.versions import CONVERTERS

@@ -196,6 +196,13 @@ def _things(estate: Estate) -> Iterator[tuple[str, object]]:
     yield from aggregates.items()
     for group in estate.groups:
         yield f"group/{group.region}/{group.name}", as_set(group)
+    for profile in estate.join_profiles:
+        yield f"join-profile/{profile.name}", as_set(profile)
+    yield from _records(estate)
+
+
+def _records(estate: Estate) -> Iterator[tuple[str, object]]:
+    """What people and machines have written down about the estate."""
     for approval in estate.approvals:
         yield f"approval/{approval.granted.isoformat()}-{approval.subject}", approval
     for adoption in estate.adoptions:
