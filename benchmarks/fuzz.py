@@ -76,7 +76,7 @@ def _fuzz(name: str, seconds: int) -> dict[str, object]:
         "executions": int(executed[1]) if executed else 0,
         "seeds": len(seeds),
         "corpus": sum(1 for path in corpus.iterdir() if not path.name.startswith("seed-")),
-        "coverage_of_seeds": edges[0],
+        "coverage_at_start": edges[0],
         "coverage": edges[-1],
         "findings": int(broken),
     }

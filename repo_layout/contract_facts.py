@@ -129,11 +129,11 @@ class _Values:
         yield self._value("drain.how", drain.how, how)
         yield self._value("checkpoint.mode", keep.mode)
         if keep.interval is not None and keep.mode in ("periodic", "both"):
-            means = f"{keep.interval} s; on average half of it is lost without a notice"
+            means = f"{keep.interval} s; half is lost without a notice"
             yield self._value("checkpoint.interval", format_duration(keep.interval), means)
         if keep.size is not None:
             each = checkpoint_on_notice(self._contract)
-            on_notice = ", within the drain budget on a notice" if each else ""
+            on_notice = ", also on notice" if each else ""
             yield self._value("checkpoint.size", format_size(keep.size), f"{keep.size:,} B a unit{on_notice}")
         if keep.mode != "none":
             means = f"{keep.start_up} s to load before work goes on"
@@ -144,9 +144,9 @@ class _Values:
         yield self._value("restart", contract.restart)
         rate = contract.tolerance
         above = contract.maximum - contract.floor
-        every = f"one in {_short(1 / rate)} h a unit, {_short(rate * above)} an hour over {above}" if rate else "none"
+        every = f"one in {_short(1 / rate)} h a unit, {_short(rate * above)} an hour in all" if rate else "none"
         useful = 100 * useful_share(kind_of(contract, Assumptions()), float(rate))
-        yield self._value("tolerance", str(rate), f"{every}; {useful:.1f} % of paid time is then useful")
+        yield self._value("tolerance", str(rate), f"{every}; {useful:.1f} % useful then")
 
     def _counts(self) -> Iterator[Value]:
         contract = self._contract
@@ -170,7 +170,7 @@ class _Values:
             yield self._value("fallback.limitPerDay", str(back.limit_per_day), "the most it may cost a day")
             yield self._value("fallback.approver", back.approver or "nobody", "decides beyond the limit")
         else:
-            yield self._value("fallback", "not allowed", "no guaranteed capacity is bought beyond the floor")
+            yield self._value("fallback", "not allowed", "nothing is bought beyond the floor")
         run = contract.expected_run
         yield self._value("expectedRun", format_duration(run), f"{run} s of one uninterrupted run")
 

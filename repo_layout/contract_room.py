@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import ROUND_UP, Context, Decimal
 
 from contracts.findings import Finding
 from contracts.model import Contract
@@ -212,14 +212,14 @@ def _notice(contract: Contract, lines: tuple[TimeLine, ...]) -> Iterator[Limit]:
     if lines and contract.maximum > contract.floor:
         line = next((one for one in lines if one.spare_s >= 0), lines[-1])
         used = line.window_s - line.spare_s
-        leaves = f"the drain may take {line.spare_s} s more" if line.spare_s >= 0 else f"{-line.spare_s} s too long"
+        leaves = f"{line.spare_s} s to spare" if line.spare_s >= 0 else f"{-line.spare_s} s too long"
         yield Limit("EBT-201", "notice window", Decimal(used), Decimal(line.window_s), "s", leaves)
 
 
 def _reachable(spread: Spread | None, contract: Contract) -> Iterator[Limit]:
     if spread is not None:
         most = contract.floor + spread.most
-        leaves = f"the maximum may grow to {most}" if most >= contract.maximum else f"at most {most} can be spread"
+        leaves = f"may grow to {most}" if most >= contract.maximum else f"at most {most} can be spread"
         yield Limit("EBT-202", "units spread", Decimal(spread.desired), Decimal(spread.most), "units", leaves)
 
 
@@ -234,7 +234,7 @@ def _floor(estate: Estate, contract: Contract) -> Iterator[Limit]:
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if _floor_holds(estate, contract, middle) else (low, middle - 1)
-    leaves = "it may grow to the maximum" if low == contract.maximum else f"it may grow to {low}"
+    leaves = "may grow to the maximum" if low == contract.maximum else f"may grow to {low}"
     yield Limit("EBT-203", "floor in committed capacity", Decimal(contract.floor), Decimal(low), "units", leaves)
 
 
@@ -253,8 +253,8 @@ def _is_error(finding: Finding) -> bool:
 def _gateway(wave: WaveShare | None) -> Iterator[Limit]:
     if wave is not None:
         used, allowed = wave.wave.needs_s(wave.gateway), wave.wave.due_s
-        leaves = f"{about(max(0, wave.gateway * allowed - wave.wave.amount))} more may be due within {allowed} s"
-        what = f"gateway when {wave.wave.together.kind} {wave.wave.together.name} goes"
+        leaves = f"{about(max(0, wave.gateway * allowed - wave.wave.amount))} to spare"
+        what = f"gateway, {wave.wave.together.kind} {wave.wave.together.name} gone"
         yield Limit("EBT-215", what, Decimal(used), Decimal(allowed), "s", leaves)
 
 
@@ -266,7 +266,7 @@ def _team(estate: Estate, contract: Contract) -> Iterator[Limit]:
     factors = gpu_factors(estate)
     used = Decimal(sum(one.maximum * milli_ncu(one, factors) for one in of_team)) / 1000
     one_unit = Decimal(milli_ncu(contract, factors)) / 1000
-    leaves = f"room for {max(0, int((team.ncu_limit - used) / one_unit))} units more of this workload"
+    leaves = f"{max(0, int((team.ncu_limit - used) / one_unit))} units more"
     yield Limit("EBT-216", f"NCU of team {team.name}", used, Decimal(team.ncu_limit), "NCU", leaves)
     ceiling = team.spend_ceiling_per_day
     spent = sum((_limit(one) for one in of_team if _pays_in(one, ceiling.currency)), Decimal(0))
@@ -283,7 +283,7 @@ def _money(estate: Estate, contract: Contract) -> Iterator[Limit]:
         return
     answers = [one for one in estate.contracts if one.fallback.authority == entry.id and _pays_in(one, own.currency)]
     spent = sum(map(_limit, answers), Decimal(0))
-    what = f"what {entry.id} answers for, in {len(answers)} contract{'s' if len(answers) != 1 else ''}"
+    what = f"{entry.id} answers for, {len(answers)} contract{'s' if len(answers) != 1 else ''}"
     yield Limit("EBT-217", what, spent, own.amount, f"{own.currency} a day", _left(own.amount - spent))
 
 
@@ -308,12 +308,14 @@ def _deadline(contract: Contract) -> Iterator[Limit]:
     given_s = due.after if due.after is not None else A_DAY_S
     share = useful_share(kind_of(contract, Assumptions()), float(contract.tolerance))
     useful = (contract.floor + (contract.maximum - contract.floor) * share) * given_s / 3600
-    leaves = f"{format_duration(given_s)} at the maximum and the tolerated rate do {useful:.0f} unit-hours"
+    leaves = f"in {format_duration(given_s)}, interrupted as tolerated"
     yield Limit("EBT-218", "work until the deadline", Decimal(due.work), Decimal(round(useful)), "unit-hours", leaves)
 
 
 def _tolerance(contract: Contract, history: History | None) -> Iterator[Limit]:
     if history is not None and history.observed:
-        least = Decimal(f"{history.least:.4g}")
-        leaves = f"the tolerance may go down to {least}"
-        yield Limit("EBT-219", "interruptions observed", least, contract.tolerance, "per unit-hour", leaves)
+        # up, so that the tolerance that is named does hold
+        least = Context(prec=2, rounding=ROUND_UP).create_decimal(Decimal(history.least))
+        yield Limit(
+            "EBT-219", "interruptions observed", least, contract.tolerance, "an hour", f"may go down to {least:f}"
+        )
