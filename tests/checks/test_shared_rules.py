@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.findings import Finding, Severity
+from repo_layout.blame import Attributed
 from repo_layout.feasibility import RULES, check
 from repo_layout.load import assemble, judge, read
 from repo_layout.model import Estate
+from repo_layout.reach import Ground
 from repo_layout.tree import Tree
 from tests.checks.estates import (
     FORECAST,
@@ -97,6 +99,13 @@ def test_the_page_of_refusals_lists_the_shared_rules() -> None:
 def _numbers(paragraph: str) -> set[str]:
     listed = paragraph.partition(":")[2].partition(".")[0]
     return {word.removeprefix("EBT-") for word in listed.replace(",", " ").split() if word[-3:].isdigit()}
+
+
+def test_shared_rules_attribute_what_they_find_and_others_do_not() -> None:
+    for rule in RULES:
+        for found in rule.check(Ground(TROUBLED)):
+            assert isinstance(found, Attributed) == rule.shared
+            assert not isinstance(found, Attributed) or found.to
 
 
 # ---------------------------------------------------------------------------------------------------------- properties
