@@ -18,7 +18,7 @@ TEST_WORKERS ?= 2
 # The benchmarks score recorded reclamations where the folder beside the checkout holds them.
 SHARED_TRACES := $(abspath $(wildcard ../shared/traces))
 
-.PHONY: help demo test test-interop lint lock setup clean
+.PHONY: help demo test test-interop lint lock setup clean slurm
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-zA-Z-]+(-NAME)?:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,11 @@ bench-%: setup
 	export EBBTIDE_TRACES="$${EBBTIDE_TRACES:-$(SHARED_TRACES)}"; [ -n "$$EBBTIDE_TRACES" ] || unset EBBTIDE_TRACES; \
 	$(BIN)/python -m benchmarks.$$module $(BENCH_ARGS)
 
+# Debian's packages, which tests and one benchmark start a cluster of; EBBTIDE_WITHOUT_SLURM=1 goes without.
+test bench-admission-slurm: slurm
+slurm:
+	@tools/slurm.sh
+
 # Versions already locked stay; `make lock UPGRADE=1` takes the newest that pyproject.toml allows.
 lock: .tools/uv/.ready ## resolve pyproject.toml anew into requirements.lock, and the pins under tools/
 	@echo "==> resolving"
@@ -82,4 +87,9 @@ clean: ## remove everything that make installed, built or cached in this checkou
 
 .tools/bin/cue: .tools/uv/.ready tools/cue/go.mod tools/cue/go.sum tools/cue.sh tools/go.txt
 	@tools/cue.sh
+	@touch $@
+
+test-interop: .tools/bin/cosign
+.tools/bin/cosign: .tools/uv/.ready tools/cosign/go.mod tools/cosign/go.sum tools/cosign.sh tools/go.sh tools/go.txt
+	@tools/cosign.sh
 	@touch $@

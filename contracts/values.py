@@ -84,6 +84,8 @@ _SIZE_UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 
 _SIZE = re.compile(r"((?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,6})?)(B|KiB|MiB|GiB|TiB)", re.ASCII)
 _SIZE_NEAR = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?([kmgt])i?b?", re.ASCII | re.IGNORECASE)
 _SIZE_EXPECTED = "a size such as 512MiB or 1.4GiB"
+MAX_SIZE = 2**53 - 1
+"""Bytes: the largest whole number that every JSON reader keeps exact, and so what a payload can carry."""
 
 
 def parse_size(text: str) -> int:
@@ -92,7 +94,10 @@ def parse_size(text: str) -> int:
     if match is None or (match[2] == "B" and "." in match[1]):
         near = _SIZE_NEAR.fullmatch(text)
         raise BadValue(text, _SIZE_EXPECTED, f"did you mean {near[1]}{near[2].upper()}iB?" if near else "")
-    return _ceil(Fraction(match[1]) * _SIZE_UNITS[match[2]])
+    size = _ceil(Fraction(match[1]) * _SIZE_UNITS[match[2]])
+    if size > MAX_SIZE:
+        raise BadValue(text, f"a size of less than {format_size(MAX_SIZE + 1)}")
+    return size
 
 
 def format_size(count: int) -> str:

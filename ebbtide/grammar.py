@@ -1,7 +1,7 @@
 """Everything that can be typed behind `ebbtide`: commands, options, their help and their exit codes.
 
 `ebbtide.__main__` parses with it, `ebbtide completion` writes shell completion from it, a test holds the documents to
-it. Standard library only and no other module of ours, because `ebbtide --help` has to be there at once.
+it. Standard library only, and of ours its own parts alone (`grammar_*`): `ebbtide --help` has to be there at once.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import argparse
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from ebbtide import grammar_trust
 
 VERSION = "0.1.0"
 DEFAULT_STATE = ".demo"
@@ -41,6 +43,7 @@ class Command:
     help: str
     story: str
     add: Callable[[argparse.ArgumentParser], None]
+    forms: tuple[str, ...] = ("text", "json")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -64,8 +67,8 @@ def parser() -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         command.add(one)
-        if command.name != "explain":  # its kinds have them each
-            _always(one)
+        if command.name not in ("explain", "keys"):  # their kinds have them each
+            _always(one, command.forms)
     return top
 
 
@@ -76,8 +79,8 @@ class _Wide(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=26, width=WIDTH)
 
 
-def _always(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--output", choices=("text", "json"), default="text", help="how to write the result")
+def _always(to: argparse.ArgumentParser, forms: tuple[str, ...] = ("text", "json")) -> None:
+    to.add_argument("--output", choices=forms, default="text", help="how to write the result")
     to.add_argument("--progress", action="store_true", help="tell progress on stderr although it is no terminal")
 
 
@@ -86,10 +89,34 @@ def _validate(to: argparse.ArgumentParser) -> None:
     which = to.add_mutually_exclusive_group()
     which.add_argument("--commit", metavar="REV", help="the commit to read (default: HEAD of a repository)")
     which.add_argument("--worktree", action="store_true", help="the files as they lie on disk, committed or not")
+    which.add_argument("--staged", action="store_true", help="the files as the next commit would have them")
+
+
+def _init(to: argparse.ArgumentParser) -> None:
+    to.add_argument("folder", metavar="DIR", help="a folder that is not there yet, or is empty")
+    to.add_argument("--estate", metavar="NAME", help="the estate's name (default: the folder's)")
+    to.add_argument("--region", metavar="NAME", default="north", help="its one region (default: %(default)s)")
+    to.add_argument("--team", metavar="NAME", default="first-team", help="its first team (default: %(default)s)")
+    hosts = ("github", "gitlab", "none")
+    to.add_argument("--host", choices=hosts, default="github", help="whose CI workflow (default: %(default)s)")
+    to.add_argument("--no-git", dest="git", action="store_false", help="the files alone, no repository and no commit")
+    to.add_argument("--dry-run", action="store_true", help="list the files and write nothing")
+
+
+def _compile(to: argparse.ArgumentParser) -> None:
+    to.add_argument("where", nargs="?", default=".", metavar="PATH_OR_URL", help="repository (default: .)")
+    to.add_argument("--commit", metavar="REV", help="the commit to compile (default: HEAD)")
+    which = to.add_mutually_exclusive_group(required=True)
+    which.add_argument("--region", metavar="R", help="one region, its files straight into DIR")
+    which.add_argument("--all", action="store_true", help="every region, each into a folder of its own below DIR")
+    to.add_argument("--out", metavar="DIR", required=True, help="a folder that is new, empty or was compiled before")
 
 
 def _estate(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--estate", metavar="PATH", help="repository or folder (default: the reference estate)")
+    which = to.add_mutually_exclusive_group()
+    which.add_argument("--estate", metavar="PATH", help="repository or folder (default: the reference estate)")
+    which.add_argument("--bundle", metavar="DIR|REPO", help="a signed folder, or a repository with published bundles")
+    grammar_trust.taken(to)
     to.add_argument("--region", metavar="R", default="aarhus", help="one region of the estate (default: %(default)s)")
     _day(to)
 
@@ -149,6 +176,21 @@ def _explain(to: argparse.ArgumentParser) -> None:
         _state(one)
         if kind == "action":
             one.add_argument("--tree", action="store_true", help="every event of the chain, each below its cause")
+        _always(one)
+
+
+def _keys(to: argparse.ArgumentParser) -> None:
+    kinds = to.add_subparsers(dest="kind", metavar="KIND", title="what to do", required=True)
+    for kind, told, add in grammar_trust.KEYS:
+        one = kinds.add_parser(
+            kind,
+            help=told,
+            description=textwrap.fill(f"{told[0].upper()}{told[1:]}.", WIDTH),
+            epilog=EXIT_CODES,
+            formatter_class=_Wide,
+            allow_abbrev=False,
+        )
+        add(one)
         _always(one)
 
 
@@ -232,7 +274,16 @@ COMMANDS = (
             _demo),
     Command("validate", "check the reviewed files of an estate",
             "Checks every reviewed file: form and schema first, then what the platform could not honour. A commit is "
-            "read from Git without a work tree; a plain folder as it lies on disk.", _validate),
+            "read from Git without a work tree; a plain folder as it lies on disk.", _validate,
+            ("text", "json", "sarif", "github", "gitlab")),
+    Command("init", "lay down a small estate of one's own",
+            "Lays a small estate into a new folder: one region, eight aggregates in four halls to lend from, contracts "
+            "of two typical kinds, owners, CI; a Git repository whose first commit is yours. Writes over nothing.",
+            _init),
+    Command("compile", "make the payloads of a commit that CI signs",
+            "Checks a commit and writes what a region's reconciler and each workload's nodes are given of it, as bytes "
+            "that are the same on any machine. Writes the whole folder or, where the estate is refused, nothing.",
+            _compile),
     Command("plan", "what would change now and why; touches nothing",
             "Lets the simulated region stand at one moment of the day and shows the next cycle like a diff: what "
             "would be acquired, replaced and released, why, and what the guard holds back. Touches nothing.",
@@ -249,6 +300,19 @@ COMMANDS = (
     Command("traces", "public sources of recorded reclamations, and those at hand",
             "Lists where recorded traces come from, their traps, and what lies in the folder of EBBTIDE_TRACES.",
             _traces),
+    Command("keys", "the keys that sign an estate's bundles: make, rotate, show",
+            "Makes and rotates the keys that sign bundles. A key set is a file: version N + 1 is signed by keys of N, "
+            "so whoever holds N follows offline (docs/trust.md).", _keys),
+    Command("sign", "sign what ebbtide compile wrote",
+            "Writes one Sigstore bundle beside every payload of a compiled folder, and the node bundles of at most 8 "
+            "KiB. CI runs it after a merge; another signer joins with --join.", grammar_trust.sign),
+    Command("publish", "push a signed folder to refs/ebbtide/bundles/REGION",
+            "Writes the signed folder as one commit on the region's ref, on top of what is there. Two runs at once "
+            "cannot both succeed, and nothing published is lost.", grammar_trust.publish),
+    Command("verify", "whether signed bundles hold, offline",
+            "Verifies a signed folder, the newest published version of a repository, or one bundle, with the key set "
+            "alone and no network: who signed which version for whom, and from when to when it holds.",
+            grammar_trust.verify),
     Command("completion", "a script that completes ebbtide's commands in a shell",
             "Writes a completion script:  ebbtide completion bash > ~/.local/share/bash-completion/completions/ebbtide",
             _completion),

@@ -98,6 +98,16 @@ FEASIBILITY = {
     "EBT-220": "the most that a workload under a waiver can lose at once (note)",
     "EBT-221": "waivers, approvals and people were valid when the commit was made",
     "EBT-222": "a waiver, an approval or a person that expires soon after the commit (note)",
+    "EBT-230": "a pool names a join profile that is declared",
+    "EBT-231": "a join profile joins every cluster whose work may stand on its pools",
+    "EBT-232": "a join template has the placeholders that it needs and no other",
+    "EBT-233": "user data holds no private key",
+    "EBT-234": "user data holds nothing that lets a machine into a cluster",
+    "EBT-235": "user data holds no password",
+    "EBT-236": "user data holds no key of a cloud, a code host or an API",
+    "EBT-237": "user data fits its pool with the largest node bundle",
+    "EBT-238": "a node payload is at most 3 KiB, so that its signatures fit the node bundle",
+    "EBT-239": "user data is cloud-config or a script",
 }
 
 SCHEMA_CHECKER = {

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from contracts.findings import Finding, Severity, in_order
 from repo_layout import (
     deadlines,
+    joins,
     known_names,
     losses,
     observed,
@@ -64,6 +65,7 @@ def _shared(code: str, check: Callable[[Ground], Iterable[Attributed]], *needs: 
 
 
 _SPREAD = (Kind.POOL, Kind.CORRELATION_GROUP, Kind.WAIVER)
+_JOINS = (Kind.POOL, Kind.CONTRACT, Kind.JOIN_PROFILE)
 
 RULES: tuple[Rule, ...] = (
     _shared("EBT-201", spread_reachable.drains_fit, *_SPREAD),
@@ -88,6 +90,16 @@ RULES: tuple[Rule, ...] = (
     _said("EBT-220", losses.losses_shown, *_SPREAD),
     _shared("EBT-221", terms.terms_hold, *_SPREAD),
     _said("EBT-222", terms.terms_ending, *_SPREAD),
+    _rule("EBT-230", joins.profiles_known, Kind.POOL, Kind.JOIN_PROFILE),
+    _rule("EBT-231", joins.profiles_join, *_JOINS),
+    _rule("EBT-232", joins.templates_whole, Kind.JOIN_PROFILE),
+    _rule("EBT-233", joins.no_secret("EBT-233"), Kind.JOIN_PROFILE),
+    _rule("EBT-234", joins.no_secret("EBT-234"), Kind.JOIN_PROFILE),
+    _rule("EBT-235", joins.no_secret("EBT-235"), Kind.JOIN_PROFILE),
+    _rule("EBT-236", joins.no_secret("EBT-236"), Kind.JOIN_PROFILE),
+    _rule("EBT-237", joins.user_data_fits, *_JOINS),
+    _rule("EBT-238", joins.payloads_fit, Kind.CONTRACT),
+    _rule("EBT-239", joins.templates_readable, Kind.JOIN_PROFILE),
 )
 
 

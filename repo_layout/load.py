@@ -17,6 +17,7 @@ from contracts.fields import Declared, read_document
 from contracts.findings import Fault, Finding
 from contracts.model import ContractFile
 from correlation_groups.model import GroupFile
+from pools.join_profiles import JoinProfileFile
 from pools.model import PoolFile
 from repo_layout.documents import AdoptionFile, ApprovalFile, DirectoryFile, HistoryFile, SettingsFile, WaiverFile
 from repo_layout.faults import EMPTY, dotted, fields_at, model_faults
@@ -38,6 +39,7 @@ MODELS: Mapping[Kind, type[Declared]] = {
     Kind.ADOPTION: AdoptionFile,
     Kind.WAIVER: WaiverFile,
     Kind.HISTORY: HistoryFile,
+    Kind.JOIN_PROFILE: JoinProfileFile,
 }
 
 MOST_OF_A_FILE = 200
@@ -99,7 +101,7 @@ def read(tree: Tree, converters: Mapping[str, Converter] = CONVERTERS) -> Read:
         if path not in there:
             broken.add(kind)
             if _listed_whole(tree):
-                hint = "repo_layout/samples/valid/minimal is a small estate to start from"
+                hint = "ebbtide init DIR lays down a small estate to start from"
                 findings.append(Finding("EBT-125", Place(path), f"the estate has no {path}", "", path, hint))
     return Read(tuple(sources), tuple(findings), frozenset(broken))
 
@@ -221,6 +223,8 @@ def _against_path(source: Source, document: Declared) -> Iterator[Finding]:
             pairs = [("name", name, located.name), ("region", region, located.scope)]
         case WaiverFile(eligibility_class=name, region=region):
             pairs = [("class", name, located.name), ("region", region, located.scope)]
+        case JoinProfileFile(name=name):
+            pairs = [("name", name, located.name)]
         case ApprovalFile(subject=subject, granted=granted):
             pairs = [("granted", granted.isoformat(), located.name[:10]), ("subject", subject, located.name[11:])]
         case HistoryFile(region=region):

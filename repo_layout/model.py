@@ -13,6 +13,7 @@ from functools import cached_property
 from contracts.errors import Place
 from contracts.model import Contract
 from correlation_groups.model import GroupFile
+from pools.join_profiles import JoinProfileFile
 from pools.model import Pool
 from repo_layout.documents import (
     AdoptionFile,
@@ -33,7 +34,7 @@ class Estate:
     `committed_at` is the commit's time in milliseconds since the epoch, 0 for a work tree. `sources` maps
     `contract/NAME`, `pool/NAME`, `aggregate/REGION/NAME`, `group/REGION/NAME`, `directory/ID`, `team/NAME`,
     `region/NAME`, `cluster/NAME`, `approval/DATE-SUBJECT`, `adoption/REGION/NAME`, `waiver/REGION/CLASS`,
-    `history/REGION` and `settings` to where they stand, and finds what is below them too
+    `history/REGION`, `join-profile/NAME` and `settings` to where they stand, and finds what is below them too
     (`contract/nightly-features/drain/budget`).
     """
 
@@ -48,6 +49,7 @@ class Estate:
     adoptions: tuple[AdoptionFile, ...] = ()
     waivers: tuple[WaiverFile, ...] = ()
     history: tuple[HistoryFile, ...] = ()
+    join_profiles: tuple[JoinProfileFile, ...] = ()
     sources: Mapping[str, Place] = field(default_factory=dict)
 
     @cached_property
@@ -59,6 +61,11 @@ class Estate:
     def pool_by_name(self) -> Mapping[str, Pool]:
         """Pool rows by name."""
         return {pool.name: pool for pool in self.pools}
+
+    @cached_property
+    def join_profile_by_name(self) -> Mapping[str, JoinProfileFile]:
+        """Join profiles by name."""
+        return {profile.name: profile for profile in self.join_profiles}
 
     @cached_property
     def team_by_name(self) -> Mapping[str, TeamEntry]:

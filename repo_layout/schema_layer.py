@@ -29,6 +29,7 @@ ROOT_KEYS: Mapping[Kind, str] = {
     Kind.ADOPTION: "adoption",
     Kind.WAIVER: "waiver",
     Kind.HISTORY: "history",
+    Kind.JOIN_PROFILE: "joinProfile",
 }
 MAX_FAULTS = 10_000
 """Lines of a report that are read; a reviewed estate with more is wrong everywhere."""

@@ -11,6 +11,7 @@ from contracts.fields import Declared
 from contracts.model import ContractFile
 from contracts.tiers import complete
 from correlation_groups.model import GroupFile
+from pools.join_profiles import JoinProfileFile
 from pools.model import Pool, PoolFile, rows_of
 from repo_layout.documents import AdoptionFile, ApprovalFile, DirectoryFile, HistoryFile, SettingsFile, WaiverFile
 from repo_layout.layout import Named
@@ -32,6 +33,7 @@ class Shelf:
     adoptions: list[AdoptionFile] = field(default_factory=list)
     waivers: list[WaiverFile] = field(default_factory=list)
     histories: list[HistoryFile] = field(default_factory=list)
+    join_profiles: list[JoinProfileFile] = field(default_factory=list)
     known: dict[str, tuple[Source, Path]] = field(default_factory=dict)
 
     def take(self, source: Source, document: Declared) -> list[Named]:
@@ -60,6 +62,9 @@ class Shelf:
             case GroupFile(name=name, region=region):
                 self.groups.append(document)
                 return [self._name(source, f"group/{region}/{name}", name, ("name",), within=region, whole=True)]
+            case JoinProfileFile(name=name):
+                self.join_profiles.append(document)
+                return [self._name(source, f"join-profile/{name}", name, ("name",), whole=True)]
             case _:
                 return self._take_record(source, document)
 
@@ -141,5 +146,6 @@ class Shelf:
             adoptions=tuple(sorted(self.adoptions, key=lambda a: (a.region, a.name))),
             waivers=tuple(sorted(self.waivers, key=lambda w: (w.region, w.eligibility_class))),
             history=tuple(sorted(self.histories, key=lambda h: h.region)),
+            join_profiles=tuple(sorted(self.join_profiles, key=lambda p: p.name)),
             sources=Places(self.known),
         )

@@ -23,6 +23,7 @@ SCHEMAS = (
     ("contracts", "scalars.cue"),
     ("contracts", "contract.cue"),
     ("pools", "pools.cue"),
+    ("pools", "join_profile.cue"),
     ("correlation_groups", "group.cue"),
     ("repo_layout", "settings.cue"),
     ("repo_layout", "records.cue"),

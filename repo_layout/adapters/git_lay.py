@@ -38,7 +38,7 @@ def lay(path: Path, files: Mapping[str, bytes], authorship: Authorship) -> str:
     repository = open_local(path) if path.exists() else _made(path)
     with translated(f"lay {len(files)} files into {path.name}"):
         who = pygit2.Signature(authorship.name, authorship.email, authorship.at_s, 0)
-        tree = _tree(repository, files)
+        tree = tree_of_files(repository, files)
         commit = repository.create_commit(None, who, who, authorship.message, tree, [])
         there = repository.references.get(BRANCH)
         if there is not None and there.target != commit:
@@ -61,7 +61,7 @@ def _made(path: Path) -> pygit2.Repository:
         return pygit2.init_repository(str(path), bare=True, initial_head="main")
 
 
-def _tree(repository: pygit2.Repository, files: Mapping[str, bytes]) -> pygit2.Oid:
+def tree_of_files(repository: pygit2.Repository, files: Mapping[str, bytes]) -> pygit2.Oid:
     """The tree of the files, built from the leaves up."""
     blobs = {name: repository.create_blob(content) for name, content in files.items()}
     return _folder(repository, {PurePosixPath(name).parts: blob for name, blob in blobs.items()})

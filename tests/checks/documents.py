@@ -11,6 +11,7 @@ from repo_layout.layout import Kind
 
 Step = str | int
 CLOCK = "22:22 Europe/Berlin"
+FINGERPRINT = "sha256:" + "0a" * 32
 
 WHOLE: Mapping[Kind, tuple[dict[str, object], ...]] = {
     Kind.CONTRACT: (
@@ -217,6 +218,22 @@ WHOLE: Mapping[Kind, tuple[dict[str, object], ...]] = {
             ],
         },
     ),
+    Kind.JOIN_PROFILE: (
+        {
+            "apiVersion": "ebbtide/v1",
+            "kind": "JoinProfile",
+            "name": "kubeadm-join",
+            "about": "two words",
+            "enrolment": [{"region": "north", "endpoint": "https://enrol.example:443", "fingerprint": FINGERPRINT}],
+            "joins": [
+                {
+                    "scheduler": "kubernetes",
+                    "clusters": [{"name": "k", "endpoint": "[fd00::1]:6443", "fingerprint": FINGERPRINT}],
+                    "template": "#cloud-config\n",
+                }
+            ],
+        },
+    ),
 }
 
 # Whether a zone exists only the database of zones knows; so zones here exist, or are no zone by their form.
@@ -232,6 +249,16 @@ SCALARS: tuple[object, ...] = (
     *("observed", "hall", "person", "estate", "pool", "slurm", "arm64", "25g", "any", "ebbtide/v1", "ebbtide/v2"),
     *(0, 1, 2, 4, 5, 8, 14, 16, 29, 31, 39, 40, 41, 100, 101, 10_000_000, 10_000_001, -1, 10**30, True, False),
     *(0.5, 1.0, -0.1, 1e9, "x" * 200, "x" * 201, "x" * 401),
+    *(
+        FINGERPRINT,
+        FINGERPRINT.upper(),
+        "api.example:6443",
+        "https://a:1",
+        "a:b@c:1",
+        "http://a:1",
+        "[::1]:1",
+        "x" * 60_001,
+    ),
     *("é" * 200, "é" * 201, "\u2028", "=", "null", "true"),
 )
 

@@ -1,0 +1,91 @@
+"""`ebbtide publish`: a signed folder as one commit on its region's ref, never over what somebody else published."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from contracts.dsse import Kind
+from contracts.errors import Refused
+from contracts.key_set import MAX_KEY_SET_BYTES, read_signed
+from contracts.untrusted import Untrusted
+from contracts.verify import NOTHING, Expects, verify
+from ebbtide.advice import Advice
+from ebbtide.estate import cache_folder
+from ebbtide.terminal import Terminal
+from ebbtide.text import count
+from ebbtide.trust import Folder, folder_at, key_set_of, read_limited
+from repo_layout.adapters.bundle_refs import fetch_bundles, publish, ref_of, tip_of
+from repo_layout.adapters.clock import now_ms
+from repo_layout.adapters.git_lay import Authorship
+from repo_layout.adapters.git_open import shown
+from repo_layout.sign import KEY_SETS, REGION, bundles_of, facts_of
+
+BOT = ("Ebbtide", "bundles@ebbtide.invalid")
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """0 when it is published, 1 when it does not hold by --trust; nothing is published then."""
+    now = now_ms()
+    folder = folder_at(Path(args.folder))
+    compiled = folder.compiled
+    if args.trust and (told := _wrong(folder, args.trust, now)) is not None:
+        terminal.lines([f"{terminal.paint.bad('refused')}  {told.reason.value}: {told}", "nothing was published"])
+        return 1
+    version = _version(folder)
+    tip = tip_of(args.to, compiled.region, cache=cache_folder())
+    before = fetch_bundles(args.to, compiled.region, cache=cache_folder()).files if tip is not None else {}
+    there = max((facts_of(before[name]).version for name in bundles_of(REGION, before)), default=0)
+    if version <= there:
+        hint = f"sign again with ebbtide sign --next {shown(args.to)}"
+        raise Advice(f"version {there} is published there, and this is version {version}", hint=hint)
+    kept = {name: raw for name, raw in before.items() if name.startswith(KEY_SETS)}
+    files = {**kept, **folder.files, **_key_sets(args.keys)}
+    commit = publish(
+        args.to,
+        compiled.region,
+        files,
+        expected=tip,
+        authorship=Authorship(
+            *BOT, at_s=now // 1000,
+            message=f"Publish {compiled.region} version {version}\n\nCompiled from {compiled.commit}.\n",
+        ),
+        cache=cache_folder(),
+    )  # fmt: skip
+    if terminal.as_json:
+        terminal.document(
+            {"ref": ref_of(compiled.region), "commit": commit, "before": tip, "version": version, "files": len(files)}
+        )
+    else:
+        where = f"{ref_of(compiled.region)} of {shown(args.to)}"
+        terminal.lines([f"published version {version}: {count(len(files), 'file')} as {commit[:12]} on {where}"])
+    return 0
+
+
+def _version(folder: Folder) -> int:
+    signed = bundles_of(REGION, folder.files)
+    if not signed:
+        raise Advice(f"{folder.where} is not signed", hint="ebbtide sign signs it")
+    versions = {facts_of(folder.files[name]).version for name in signed}
+    if len(versions) > 1:
+        raise Refused(f"{folder.where} holds bundles of versions {sorted(versions)}: compile and sign it again")
+    return versions.pop()
+
+
+def _wrong(folder: Folder, trust: str, now: int) -> Untrusted | None:
+    try:
+        keys = key_set_of([trust])
+        signed = [folder.files[name] for name in bundles_of(REGION, folder.files)]
+        expects = Expects(keys.estate, folder.compiled.region, Kind.REGION)
+        verify(folder.files.get(REGION, b""), signed, keys=keys, expects=expects, accepted=NOTHING, now=now)
+    except Untrusted as error:
+        return error
+    return None
+
+
+def _key_sets(paths: list[str]) -> dict[str, bytes]:
+    files = {}
+    for path in paths:
+        raw = read_limited(Path(path), MAX_KEY_SET_BYTES)
+        files[f"{KEY_SETS}{read_signed(raw).keys.version}.json"] = raw
+    return files

@@ -1,0 +1,1 @@
+"""Payloads, node bundles and their canonical form."""

@@ -1,0 +1,1 @@
+"""Signing and verifying: keys, bundles, key sets, refs, the keyless path, and hostile input."""
