@@ -67,6 +67,9 @@ def _shared(code: str, check: Callable[[Ground], Iterable[Attributed]], *needs: 
 _SPREAD = (Kind.POOL, Kind.CORRELATION_GROUP, Kind.WAIVER)
 _JOINS = (Kind.POOL, Kind.CONTRACT, Kind.JOIN_PROFILE)
 
+MOST_NAMED = 4
+"""Things of a change that a finding names as its cause; it says how many more there are."""
+
 RULES: tuple[Rule, ...] = (
     _shared("EBT-201", spread_reachable.drains_fit, *_SPREAD),
     _shared("EBT-202", spread_reachable.bounds_reachable, *_SPREAD),
@@ -119,9 +122,17 @@ def check(
 
 
 def _weighed(found: Finding | Attributed, changes: Changes | None) -> Finding:
-    """The finding, as a warning where it is an error that this change did not cause."""
+    """The finding: an error that this change did not cause as a warning, one that it did with its cause in the hint."""
     if isinstance(found, Finding):
         return found
-    if changes is None or found.finding.severity is not Severity.ERROR or changes.cause(found):
-        return found.finding
-    return replace(found.finding, severity=Severity.WARNING)
+    finding = found.finding
+    if changes is None or finding.severity is not Severity.ERROR:
+        return finding
+    if not changes.cause(found):
+        return replace(finding, severity=Severity.WARNING)
+    touched = changes.behind(found)
+    if not touched:
+        return finding
+    more = f" and {len(touched) - MOST_NAMED} more" if len(touched) > MOST_NAMED else ""
+    because = f"this change touches what it rests on: {', '.join(touched[:MOST_NAMED])}{more}"
+    return replace(finding, hint=f"{finding.hint}; {because}" if finding.hint else because)

@@ -17,6 +17,7 @@ from contracts.tiers import PRESETS
 from contracts.values import Money
 from pools.board import board as board_of_pools
 from pools.interruption import Floats, Hazards, Topology
+from pools.kinds import Assumptions
 from pools.model import CHECKPOINT_THROUGHPUT
 from pools.ranking import Drop, Ranked, Ranking, Rates, explain, guaranteed_micro, move_cost_micro, rank, settle
 from tests.ranking.samples import TierName, board_of, contract, pool
