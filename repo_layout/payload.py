@@ -12,6 +12,8 @@ What goes into a region's payload, and why:
   deputies: a reconciler has to page them while the code host is down. Bundles travel in refs of the estate's own
   repository, whose readers can read `directory.yaml` anyway.
 
+The history of the pools is left out: it judges contracts, and a reconciler has what it observed itself.
+
 A node payload names no person at all, for it ends in user data, which any process on the node can read.
 """
 
@@ -102,6 +104,7 @@ def narrowed(estate: Estate, region: str) -> Estate:
         adoptions=tuple(a for a in estate.adoptions if a.region == region),
         waivers=tuple(w for w in estate.waivers if w.region == region),
         join_profiles=tuple(p for p in estate.join_profiles if p.name in named),
+        history=(),
         sources={},
     )
     return replace(less, directory=_answering(less))
@@ -205,6 +208,7 @@ def _file_of(rows: Sequence[Pool]) -> PoolFile:
         project=one.project,
         join_profile=one.join_profile,
         notice_window=one.notice_window_s,
+        checkpoint_throughput=one.checkpoint_throughput,
         user_data_limit=one.user_data_limit,
         hosts=one.hosts,
         attributes=one.attributes,
