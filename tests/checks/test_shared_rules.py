@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -175,6 +176,40 @@ def _value(estate: Estate, key: str) -> object:
         "region": [one for one in estate.settings.regions if one.name == name],
     }
     return things.get(kind, estate.settings)
+
+
+NUMBERS = ("0", "1", "2", "7", "99", "10000000")
+SIZES = ("0B", "1B", "300MiB", "16GiB", "999999999TiB")
+DURATIONS = ("0s", "1s", "100s", "9999999s")
+MONEY = ("0 EUR", "0.000001 EUR", "999999999999999.999999 EUR")
+_PATTERNS = (
+    (re.compile(r"(?<=: )\d+(?=[,}\n])"), NUMBERS),
+    (re.compile(r"(?<=: )\d+[KMGT]iB"), SIZES),
+    (re.compile(r"(?<=: )\d+s(?=[,}\n])"), DURATIONS),
+    (re.compile(r"(?<=\")[\d.]+ EUR(?=\")"), MONEY),
+)
+
+
+def _swap(rng: random.Random, share: float, values: Sequence[str]) -> Callable[[re.Match[str]], str]:
+    return lambda match: rng.choice(values) if rng.random() < share else match[0]
+
+
+@given(seed=st.integers(0, 2**32), share=st.sampled_from([0.03, 0.2, 0.6]))
+@settings(max_examples=40, deadline=None)
+def test_no_value_that_a_file_may_hold_breaks_a_rule(seed: int, share: float) -> None:
+    rng = random.Random(seed)
+    files = {}
+    for path, content in troubled_files().items():
+        text = content.decode()
+        for pattern, values in _PATTERNS:
+            text = pattern.sub(_swap(rng, share, values), text)
+        files[path] = text.encode()
+    tree = Tree("worktree", files, committed_at=JULY)
+    estate = assemble(tree, [judge(source) for source in read(tree).sources]).estate
+    if estate is not None:
+        found = check(estate)
+        assert check(estate) == found
+        assert errors(check(estate, changed=frozenset())) <= errors(found)
 
 
 # ------------------------------------------------------------------------------------------------------ who is to blame
