@@ -22,6 +22,7 @@ from repo_layout.sign import (
     REGION,
     Facts,
     bundles_of,
+    by_payload,
     facts_of,
     node_bundles,
     signed_folder,
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     mine = signer(Path(args.key), passphrase=passphrase(args))
     payloads = {name: folder.files[name] for name in compiled.digests if name in folder.files}
     made = signed_folder(payloads, compiled, facts, mine)
-    all_signed = (file for name in payloads for file in bundles_of(name, folder.files))
+    all_signed = (file for name, signed in by_payload(folder.files).items() if name in payloads for file in signed)
     theirs = {file: folder.files[file] for file in all_signed if file not in made}
     _require_same(theirs, facts, args.folder)
     files = {**made, **node_bundles(payloads, {**theirs, **made})}

@@ -86,9 +86,13 @@ def read_limited(path: Path, limit: int) -> bytes:
 
 
 def write_all(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files below a folder, each replaced in one step."""
+    """Write files below a folder, each replaced in one step. What a lost machine loses is made again by signing."""
+    for parent in {(folder / name).parent for name in files}:
+        parent.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        replace_file(folder / name, content)
+        fresh = folder / f"{name}.new"
+        fresh.write_bytes(content)
+        fresh.replace(folder / name)
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -20,7 +20,7 @@ from ebbtide.trust import Folder, folder_at, is_published, key_set_of, published
 from repo_layout.adapters.accepted_file import AcceptedFile
 from repo_layout.adapters.clock import now_ms
 from repo_layout.adapters.git_open import shown
-from repo_layout.sign import NODES, REGION, SIGSTORE, bundles_of, keyless_file
+from repo_layout.sign import NODES, REGION, SIGSTORE, by_payload, keyless_file
 
 NODE_BUNDLE = ".bundle.json"
 
@@ -108,6 +108,7 @@ def _parts(args: argparse.Namespace, keys: KeySet | None) -> Iterator[Part]:
 def _of_folder(folder: Folder, estate: str | None, region: str | None, node: str | None) -> Iterator[Part]:
     """Every payload with its bundles, and every node bundle; without an estate, which a key set names, keyless ones."""
     names, managed = sorted(folder.compiled.digests, key=lambda name: (name != REGION, name)), estate is not None
+    signed = by_payload(folder.files)
     if node is not None:
         if f"{NODES}{node}.json" not in names:
             nodes = [name.removeprefix(NODES).removesuffix(".json") for name in names if name.startswith(NODES)]
@@ -115,7 +116,7 @@ def _of_folder(folder: Folder, estate: str | None, region: str | None, node: str
         names = [f"{NODES}{node}.json"]
     for name in names:
         payload = folder.files.get(name, b"")
-        found = bundles_of(name, folder.files) if managed else [keyless_file(name)]
+        found = signed.get(name, []) if managed else [keyless_file(name)]
         bundles = tuple(folder.files[file] for file in found if file in folder.files)
         yield Part(name, payload, bundles, _expects(name, estate, region))
         carried = folder.files.get(name.removesuffix(".json") + NODE_BUNDLE)

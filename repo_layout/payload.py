@@ -12,7 +12,7 @@ What goes into a region's payload, and why:
   deputies: a reconciler has to page them while the code host is down. Bundles travel in refs of the estate's own
   repository, whose readers can read `directory.yaml` anyway.
 
-The history of the pools is left out: it judges contracts, and a reconciler has what it observed itself.
+Observed history stays out: the compiler weighs it, a reconciler has its own.
 
 A node payload names no person at all, for it ends in user data, which any process on the node can read.
 """
@@ -83,9 +83,9 @@ def digest(payload: bytes) -> str:
 
 
 def narrowed(estate: Estate, region: str) -> Estate:
-    """The estate as one region needs it, without places in files. Raises `KeyError` for a region that is not there.
+    """The estate as one region needs it, without places in files and without history.
 
-    Doing it again changes nothing.
+    Doing it again changes nothing. Raises `KeyError` for a region that is not there.
     """
     entry = estate.region(region)
     contracts, pools = estate.contracts_of(region), estate.pools_of(region)
