@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass
 
 from contracts.model import Checkpoint, Contract
-from pools.model import CHECKPOINT_THROUGHPUT
 
 STRICT_RANK = 2
 """Tiers up to this rank are ranked, and held against their tolerance, by the upper quantile of the hazard."""
@@ -21,8 +20,8 @@ class Assumptions:
     """What no contract declares; each is a stated guess until the ledger has measured it.
 
     `join_s` from asking for a replacement until it takes work (boot and join); `no_notice_share` of interruptions come
-    without notice; `write_bytes_per_s` is what a node writes to the object store at least; `fallback_share` of
-    interruptions lead to fallback, which is then held `fallback_hold_s` (the arbiter's least hold).
+    without notice; `fallback_share` of interruptions lead to fallback, which is then held `fallback_hold_s` (the
+    arbiter's least hold).
 
     `lost_hour_weight` is what an hour of work that has to be done again costs whoever waits for it, in guaranteed hours
     of the unit, beyond the hour that is paid twice; docs/replay.md has what a weight saves and costs.
@@ -30,7 +29,6 @@ class Assumptions:
 
     join_s: int = 180
     no_notice_share: float = 0.05
-    write_bytes_per_s: int = CHECKPOINT_THROUGHPUT
     fallback_share: float = 0.05
     fallback_hold_s: int = 1800
     lost_hour_weight: float = 0.0
@@ -69,15 +67,13 @@ def kind_of(contract: Contract, assumed: Assumptions) -> Kind:
     """The cost parameters of one contract."""
     scratch = contract.restart in ("from-scratch", "requeue") or contract.checkpoint.mode == "none"
     run_h = contract.expected_run / 3600
-    kept_h = run_h / 2 if scratch else _lost_h(contract.checkpoint, contract.drain.budget, run_h, assumed, share=0.0)
+    kept_h = run_h / 2 if scratch else _lost_h(contract.checkpoint, run_h, share=0.0)
     return Kind(
         from_scratch=scratch,
         never=contract.restart == "never",
         strict=contract.tier.rank <= STRICT_RANK,
         gang=contract.gang_size,
-        lost_h=0.0
-        if scratch
-        else _lost_h(contract.checkpoint, contract.drain.budget, run_h, assumed, share=assumed.no_notice_share),
+        lost_h=0.0 if scratch else _lost_h(contract.checkpoint, run_h, share=assumed.no_notice_share),
         drained_h=kept_h + contract.drain.budget / 3600,
         restart_h=(contract.checkpoint.start_up + assumed.join_s) / 3600,
         run_h=run_h if scratch else 0.0,
@@ -87,17 +83,15 @@ def kind_of(contract: Contract, assumed: Assumptions) -> Kind:
     )
 
 
-def _lost_h(checkpoint: Checkpoint, budget_s: int, run_h: float, assumed: Assumptions, *, share: float) -> float:
+def _lost_h(checkpoint: Checkpoint, run_h: float, *, share: float) -> float:
     """Hours lost per interruption of which `share` come without notice.
 
     An interruption falls uniformly into the interval between two periodic checkpoints, so half of it is lost; without
-    periodic ones, half of the run. An on-notice checkpoint that can be written within the drain budget loses nothing
-    when there is a notice.
+    periodic ones, half of the run. An on-notice checkpoint loses nothing when there is a notice: a pool in which it
+    could not be written within the drain budget is not eligible (`pools.eligibility.checkpoint_fits`).
     """
     unwarned = checkpoint.interval / 7200 if checkpoint.interval and checkpoint.mode != "on-notice" else run_h / 2
-    on_notice = checkpoint.mode in ("on-notice", "both")
-    fits = (checkpoint.size or 0) <= budget_s * assumed.write_bytes_per_s
-    return share * unwarned if on_notice and fits else unwarned
+    return share * unwarned if checkpoint.mode in ("on-notice", "both") else unwarned
 
 
 def useful_share(kind: Kind, hazard: float) -> float:

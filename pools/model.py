@@ -15,7 +15,7 @@ from contracts.fields import Bytes, ClockField, Count, Declared, Name, Positive,
 
 CHECKPOINT_THROUGHPUT = 200 * 2**20
 """Bytes a second that an instance is taken to write to the object store at least, where neither pool nor region says:
-about a fifteenth of a 25 Gbit/s port, which a host's instances share. The ranking assumes the same."""
+about a fifteenth of a 25 Gbit/s port, which a host's instances share."""
 
 
 class HostShape(Declared):

@@ -30,8 +30,11 @@ class Attributed:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The keys of one change, the shelves and things around them, and the shelves that lost an aggregate or a row."""
+    """The keys of one change as they were told and with the aggregates of rows, the shelves and things around them, and
+    the shelves that lost an aggregate or a row.
+    """
 
+    told: frozenset[str]
     named: frozenset[str]
     around: frozenset[str]
     emptied: frozenset[str]
@@ -39,10 +42,23 @@ class Changes:
     @classmethod
     def of(cls, changed: Iterable[str], estate: Estate) -> Changes:
         """The change that led to `estate`, told by the keys of what differs; what is gone is told by its old key."""
-        named = frozenset(changed)
-        gone = _gone(named, estate)
-        named |= _aggregates_of_rows(named, gone, estate)
-        return cls(named, _all_above(named), _all_above(gone))
+        told = frozenset(changed)
+        gone = _gone(told, estate)
+        named = told | _aggregates_of_rows(told, gone, estate)
+        return cls(told, named, _all_above(named), _all_above(gone))
+
+    def behind(self, found: Attributed) -> tuple[str, ...]:
+        """The things of the change, in order, for which it is to blame for the finding."""
+        wholes = _all_above(found.to)
+        return tuple(
+            sorted(
+                key
+                for key in self.told
+                if key in found.to
+                or key in wholes
+                or any(above in found.to or above in found.absence for above in _above(key))
+            )
+        )
 
     def cause(self, found: Attributed) -> bool:
         """Whether the change touches what the finding rests on (the thing itself, a part of it, or what holds it), or

@@ -67,6 +67,9 @@ def _shared(code: str, check: Callable[[Ground], Iterable[Attributed]], *needs: 
 _SPREAD = (Kind.POOL, Kind.CORRELATION_GROUP, Kind.WAIVER)
 _JOINS = (Kind.POOL, Kind.CONTRACT, Kind.JOIN_PROFILE)
 
+MOST_NAMED = 4
+"""Things of a change that a finding names as its cause; it says how many more there are."""
+
 RULES: tuple[Rule, ...] = (
     _shared("EBT-201", spread_reachable.drains_fit, *_SPREAD),
     _shared("EBT-202", spread_reachable.bounds_reachable, *_SPREAD),
@@ -82,9 +85,9 @@ RULES: tuple[Rule, ...] = (
     _rule("EBT-212", people_and_money.one_currency),
     _said("EBT-213", spread_reachable.waivers_needed, Kind.CONTRACT),
     _rule("EBT-214", known_names.families_have_factors),
-    _shared("EBT-215", wave.gateways_carry_waves, Kind.CONTRACT, *_SPREAD),
-    _shared("EBT-216", sums.teams_within_limits, Kind.CONTRACT),
-    _shared("EBT-217", sums.authorities_suffice, Kind.CONTRACT, Kind.DIRECTORY),
+    _shared("EBT-215", wave.gateways_carry_waves, *_SPREAD),
+    _shared("EBT-216", sums.teams_within_limits),
+    _shared("EBT-217", sums.authorities_suffice, Kind.DIRECTORY),
     _rule("EBT-218", deadlines.deadlines_can_be_met),
     _shared("EBT-219", observed.tolerances_hold, Kind.HISTORY, *_SPREAD),
     _said("EBT-220", losses.losses_shown, *_SPREAD),
@@ -119,9 +122,17 @@ def check(
 
 
 def _weighed(found: Finding | Attributed, changes: Changes | None) -> Finding:
-    """The finding, as a warning where it is an error that this change did not cause."""
+    """The finding: an error that this change did not cause as a warning, one that it did with its cause in the hint."""
     if isinstance(found, Finding):
         return found
-    if changes is None or found.finding.severity is not Severity.ERROR or changes.cause(found):
-        return found.finding
-    return replace(found.finding, severity=Severity.WARNING)
+    finding = found.finding
+    if changes is None or finding.severity is not Severity.ERROR:
+        return finding
+    if not changes.cause(found):
+        return replace(finding, severity=Severity.WARNING)
+    touched = changes.behind(found)
+    if not touched:
+        return finding
+    more = f" and {len(touched) - MOST_NAMED} more" if len(touched) > MOST_NAMED else ""
+    because = f"this change touches what it rests on: {', '.join(touched[:MOST_NAMED])}{more}"
+    return replace(finding, hint=f"{finding.hint}; {because}" if finding.hint else because)

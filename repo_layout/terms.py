@@ -134,7 +134,7 @@ def _approvals(estate: Estate) -> Iterator[_Term]:
 
 
 def _people(estate: Estate) -> Iterator[_Term]:
-    """Each directory entry with an end, where somebody is named in a contract, an approval or a waiver."""
+    """Each directory entry with an end that a contract names."""
     named: dict[str, dict[str, None]] = {}
     for contract in estate.contracts:
         fallback = contract.fallback

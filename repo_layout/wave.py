@@ -16,6 +16,7 @@ from fractions import Fraction
 
 from contracts.findings import Finding
 from contracts.model import Contract
+from contracts.values import format_size
 from pools.eligibility import checkpoint_on_notice, class_of
 from pools.model import Pool
 from repo_layout.blame import Attributed
@@ -191,7 +192,7 @@ def _too_much(estate: Estate, region: RegionEntry, wave: Wave, writing: Sequence
     needed = -(-per_second // 2**20) * 2**20
     place = at(estate, f"region/{region.name}/checkpointGateway")
     hint = "make checkpoints smaller or periodic, lower a maximum, lengthen budgets, or widen the gateway"
-    return Finding("EBT-215", place, message, f"{about(gateway)}/s", f"at least {about(needed)}/s", hint)
+    return Finding("EBT-215", place, message, format_size(gateway), f"at least {format_size(needed)}", hint)
 
 
 def _rests_on(region: RegionEntry, writing: Sequence[Reach]) -> frozenset[str]:

@@ -42,7 +42,7 @@ def test_every_reason_and_every_cause_of_exclusion_is_explained() -> None:
 def test_the_stated_numbers_are_the_codes() -> None:
     assumed, outlook = Assumptions(), Outlook()
     assert (assumed.join_s, assumed.no_notice_share, assumed.fallback_share) == (180, 0.05, 0.05)
-    assert (assumed.write_bytes_per_s, assumed.fallback_hold_s) == (200 * 2**20, 1800)
+    assert assumed.fallback_hold_s == 1800
     assert outlook.memories_h == (720.0, 168.0, 24.0, 1.0)
     assert (outlook.strength, outlook.quantile, outlook.prior_rate) == ((2.0, 1.0, 0.3), 0.9, 0.005)
     assert (exclusion.FALSE_ALARMS_PER_DAY, exclusion.FREE_AT, exclusion.FAILURES) == (0.1, 16, 3)

@@ -18,6 +18,7 @@ from contracts.values import Money
 from pools.board import board as board_of_pools
 from pools.interruption import Floats, Hazards, Topology
 from pools.kinds import Assumptions
+from pools.model import CHECKPOINT_THROUGHPUT
 from pools.ranking import Drop, Ranked, Ranking, Rates, explain, guaranteed_micro, move_cost_micro, rank, settle
 from tests.ranking.samples import TierName, board_of, contract, pool
 
@@ -75,10 +76,13 @@ def test_work_with_a_checkpoint_on_notice_loses_only_when_there_is_no_notice() -
     assert row(ranked(contract(tier="resumable"), mean=0.01)).lost_h == pytest.approx(0.05 * 0.125)
 
 
-def test_a_checkpoint_too_large_for_the_budget_falls_back_to_the_interval() -> None:
+def test_a_pool_too_slow_for_the_checkpoint_is_not_eligible() -> None:
+    # two units an instance write side by side, at 200 MiB/s for 90 s
     preset = PRESETS[contract(tier="resumable").tier].checkpoint
-    large = preset.model_copy(update={"size": 90 * Assumptions().write_bytes_per_s + 1})
-    assert row(ranked(contract(tier="resumable", checkpoint=large), mean=0.01)).lost_h == pytest.approx(0.125)
+    fits = preset.model_copy(update={"size": 45 * CHECKPOINT_THROUGHPUT})
+    large = preset.model_copy(update={"size": 45 * CHECKPOINT_THROUGHPUT + 1})
+    assert row(ranked(contract(tier="resumable", checkpoint=fits), mean=0.01)).reason is None
+    assert row(ranked(contract(tier="resumable", checkpoint=large), mean=0.01)).reason is Drop.NOT_ELIGIBLE
 
 
 def test_a_checkpoint_on_notice_alone_loses_half_the_run_without_notice() -> None:
