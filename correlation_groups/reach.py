@@ -7,7 +7,7 @@ The compiler asks before anything is placed. Pure counting over capacity domains
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -46,13 +46,29 @@ class Shortfall:
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
-    """The most units that can go at once, of `desired`, and the domain or group they go with."""
+class Crowd:
+    """The bounds of one workload at one count: `room` is what each domain may hold, `homes` has for each kind the group
+    of a domain and what that group may hold; in units.
+    """
 
-    units: int
     desired: int
-    scope: str
-    name: str
+    room: Mapping[str, int]
+    homes: tuple[Mapping[str, tuple[str, int]], ...]
+
+    def most_in(self, names: Collection[str]) -> int:
+        """The most units that the bounds let stand in some of the domains, whatever group those make up.
+
+        Exact where each kind alone binds, and never too low: kinds that cross are judged one by one.
+        """
+        inside = [(name, self.room[name]) for name in names if name in self.room]
+        most = min(self.desired, sum(room for _, room in inside))
+        for home in self.homes:
+            held: dict[str, int] = {}
+            for name, room in inside:
+                group, limit_of_group = home[name]
+                held[group] = min(limit_of_group, held.get(group, 0) + room)
+            most = min(most, sum(held.values()))
+        return most
 
 
 @dataclass(frozen=True)
@@ -111,19 +127,20 @@ class Field:
         offered = self._together(desired, desired, room)
         return Shortfall("all", desired, desired, offered) if offered < desired else None
 
-    def largest_loss(self, desired: int) -> Loss:
-        """The most of `desired` units that the bounds let stand where one event takes them."""
-        room = {domain.name: self._room(domain, desired) for domain in self.domains}
-        worst = Loss(0, desired, "capacity domain", "")
-        for domain in self.domains:
-            if room[domain.name] > worst.units:
-                worst = Loss(min(room[domain.name], desired), desired, "capacity domain", domain.name)
-        for kind, groups in self.kinds.items():
-            for name, members in groups.items():
-                units = min(desired, self._group_limit(members, desired), sum(room[d.name] for d in members))
-                if units > worst.units:
-                    worst = Loss(units, desired, kind, name)
-        return worst
+    def crowd(self, desired: int) -> Crowd:
+        """What the bounds let stand where, when exactly `desired` units are spread."""
+        return Crowd(
+            desired,
+            {domain.name: self._room(domain, desired) for domain in self.domains},
+            tuple(
+                {
+                    domain.name: (name, self._group_limit(members, desired))
+                    for name, members in groups.items()
+                    for domain in members
+                }
+                for groups in self.kinds.values()
+            ),
+        )
 
     def _room(self, domain: Domain, desired: int) -> int:
         most = min(domain.capacity, limit(self.shares.pool_permille, desired, domain.quantum))

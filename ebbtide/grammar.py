@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ebbtide import grammar_admission, grammar_trust
+from ebbtide import grammar_admission, grammar_tooling, grammar_trust
 
 VERSION = "0.1.0"
 DEFAULT_STATE = ".demo"
@@ -43,6 +43,7 @@ class Command:
     help: str
     story: str
     add: Callable[[argparse.ArgumentParser], None]
+    forms: tuple[str, ...] = ("text", "json")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -67,7 +68,7 @@ def parser() -> argparse.ArgumentParser:
         )
         command.add(one)
         if command.name not in ("explain", "keys"):  # their kinds have them each
-            _always(one)
+            _always(one, command.forms)
     return top
 
 
@@ -78,8 +79,8 @@ class _Wide(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=26, width=WIDTH)
 
 
-def _always(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--output", choices=("text", "json"), default="text", help="how to write the result")
+def _always(to: argparse.ArgumentParser, forms: tuple[str, ...] = ("text", "json")) -> None:
+    to.add_argument("--output", choices=forms, default="text", help="how to write the result")
     to.add_argument("--progress", action="store_true", help="tell progress on stderr although it is no terminal")
 
 
@@ -88,11 +89,33 @@ def _validate(to: argparse.ArgumentParser) -> None:
     which = to.add_mutually_exclusive_group()
     which.add_argument("--commit", metavar="REV", help="the commit to read (default: HEAD of a repository)")
     which.add_argument("--worktree", action="store_true", help="the files as they lie on disk, committed or not")
+    which.add_argument("--staged", action="store_true", help="the files as the next commit would have them")
+    to.add_argument("--base", metavar="REV", help="judge what changed since REV: others' files only warn")
+
+
+def _init(to: argparse.ArgumentParser) -> None:
+    to.add_argument("folder", metavar="DIR", help="a folder that is not there yet, or is empty")
+    to.add_argument("--estate", metavar="NAME", help="the estate's name (default: the folder's)")
+    to.add_argument("--region", metavar="NAME", default="north", help="its one region (default: %(default)s)")
+    to.add_argument("--team", metavar="NAME", default="first-team", help="its first team (default: %(default)s)")
+    hosts = ("github", "gitlab", "none")
+    to.add_argument("--host", choices=hosts, default="github", help="whose CI workflow (default: %(default)s)")
+    to.add_argument("--no-git", dest="git", action="store_false", help="the files alone, no repository and no commit")
+    to.add_argument("--dry-run", action="store_true", help="list the files and write nothing")
+
+
+def _diff(to: argparse.ArgumentParser) -> None:
+    to.add_argument("base", metavar="BASE", help="a revision such as origin/main; or a folder, as ./old")
+    to.add_argument("head", nargs="?", metavar="HEAD", help="a revision (default: HEAD); or a folder, as ./new")
+    to.add_argument("--in", dest="where", metavar="PATH_OR_URL", help="the repository (default: .)")
+    to.add_argument("--worktree", action="store_true", help="compare the files on disk, committed or not")
+    to.add_argument("--exact", action="store_true", help="the two commits as they are, wherever their lines parted")
 
 
 def _compile(to: argparse.ArgumentParser) -> None:
     to.add_argument("where", nargs="?", default=".", metavar="PATH_OR_URL", help="repository (default: .)")
     to.add_argument("--commit", metavar="REV", help="the commit to compile (default: HEAD)")
+    to.add_argument("--base", metavar="REV", help="judge what changed since REV: others' files only warn")
     which = to.add_mutually_exclusive_group(required=True)
     which.add_argument("--region", metavar="R", help="one region, its files straight into DIR")
     which.add_argument("--all", action="store_true", help="every region, each into a folder of its own below DIR")
@@ -100,7 +123,10 @@ def _compile(to: argparse.ArgumentParser) -> None:
 
 
 def _estate(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--estate", metavar="PATH", help="repository or folder (default: the reference estate)")
+    which = to.add_mutually_exclusive_group()
+    which.add_argument("--estate", metavar="PATH", help="repository or folder (default: the reference estate)")
+    which.add_argument("--bundle", metavar="DIR|REPO", help="a signed folder, or a repository with published bundles")
+    grammar_trust.taken(to)
     to.add_argument("--region", metavar="R", default="aarhus", help="one region of the estate (default: %(default)s)")
     _day(to)
 
@@ -161,6 +187,7 @@ def _explain(to: argparse.ArgumentParser) -> None:
         if kind == "action":
             one.add_argument("--tree", action="store_true", help="every event of the chain, each below its cause")
         _always(one)
+    grammar_tooling.explain_contract(kinds, EXIT_CODES, _Wide, _always)
 
 
 def _keys(to: argparse.ArgumentParser) -> None:
@@ -258,11 +285,28 @@ COMMANDS = (
             _demo),
     Command("validate", "check the reviewed files of an estate",
             "Checks every reviewed file: form and schema first, then what the platform could not honour. A commit is "
-            "read from Git without a work tree; a plain folder as it lies on disk.", _validate),
+            "read from Git without a work tree; a plain folder as it lies on disk.", _validate,
+            ("text", "json", "sarif", "github", "gitlab")),
+    Command("diff", "what a change of the estate does, and who must approve it",
+            "Compares two commits by what they do: floors, money, pools that workloads gain and lose, contracts that "
+            "stop being feasible, bounds that become tight, and who has to approve. A pull request is compared with "
+            "the commit at which it parted from BASE.", _diff, ("text", "json", "markdown")),
+    Command("init", "lay down a small estate of one's own",
+            "Lays a small estate into a new folder: one region, eight aggregates in four halls to lend from, contracts "
+            "of two typical kinds, owners, CI; a Git repository whose first commit is yours. Writes over nothing.",
+            _init),
     Command("compile", "make the payloads of a commit that CI signs",
             "Checks a commit and writes what a region's reconciler and each workload's nodes are given of it, as bytes "
             "that are the same on any machine. Writes the whole folder or, where the estate is refused, nothing.",
             _compile),
+    Command("fmt", "lay the reviewed files out in one way, comments kept",
+            "Writes reviewed files in one layout: the order of the format's fields, values as people write them, short "
+            "mappings in one line, comments where they stand. What a file says never changes; one that cannot be read "
+            "is left alone with its finding.", grammar_tooling.fmt),
+    Command("schema", "JSON Schemas of the reviewed files, for completion and hover in editors",
+            "Writes the JSON Schema of each kind of reviewed file, from the models that check them: names, types, "
+            "patterns, examples and what every field means. A YAML language server completes and explains with it.",
+            grammar_tooling.schema),
     Command("admission", "what a scheduler cluster applies so that only contracts enter",
             "Verifies a signed region bundle and renders from it what one cluster applies: policies for Kubernetes' "
             "API server and for Kyverno with their table of contracts, or Slurm's job_submit script with its own.",
@@ -273,8 +317,9 @@ COMMANDS = (
             _plan),
     Command("run", "run the reconciler on the simulated provider",
             "Runs the reconciler against the simulated provider and leaves the ledger in a state directory.", _run),
-    Command("explain", "why a workload, pool, drain or action is as it is",
-            "Answers why, from what demo or run left: each answer names its files, events and numbers.", _explain),
+    Command("explain", "why a workload, pool, drain, action or contract is as it is",
+            "Answers why, from what demo or run left, and of a contract from its estate alone: each answer names its "
+            "files, events and numbers.", _explain),
     Command("savings", "what was saved after every cost, down to the events",
             "The net saving with every term, held against the provider's invoice, and what was paid for nothing.",
             _savings),

@@ -49,6 +49,13 @@ def verify(to: argparse.ArgumentParser) -> None:
     to.add_argument("--issuer", metavar="URL", help="keyless: who vouched for that identity")
 
 
+def taken(to: argparse.ArgumentParser) -> None:
+    """What a command needs that works from a bundle."""
+    to.add_argument("--trust", metavar="FILE", action="append", default=[],
+                    help="the key set by which a bundle is believed; repeat for newer ones")  # fmt: skip
+    to.add_argument("--accepted", metavar="FILE", help="take no bundle older than noted there, and note what is taken")
+
+
 def _new(to: argparse.ArgumentParser) -> None:
     to.add_argument("folder", metavar="DIR", help="where the keys and the first key set go")
     to.add_argument("--estate", metavar="NAME", required=True, help="the estate id of ebbtide.yaml")

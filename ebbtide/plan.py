@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ebbtide.day import Losses, losses, note_of, the_day, world_in
-from ebbtide.estate import estate_of, known_region
+from ebbtide.estate import known_region
 from ebbtide.render_plan import PlanView, as_document, as_text
+from ebbtide.taken import estate_or_bundle
 from ebbtide.terminal import Terminal
 from ebbtide.text import clock
 from ledger.events import Event
@@ -39,7 +40,8 @@ class Forgotten:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """0 when every step may go out, 1 when the guard holds some back."""
-    estate, shown = estate_of(args.estate)
+    found = estate_or_bundle(args)
+    estate, shown = found.estate, found.shown
     part = partition(estate, known_region(estate, args.region))
     day, moment, told = moment_of(args, part, empty=args.empty)
     decision = _decided(estate, part, day, moment, args.seed, terminal)

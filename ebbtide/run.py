@@ -13,10 +13,12 @@ from ebbtide.estate import estate_of, known_region, reference, source, tree_of
 from ebbtide.render_demo import Screen, as_document, as_text, plain
 from ebbtide.render_plan import PlanView
 from ebbtide.state import State, being_written
+from ebbtide.taken import estate_or_bundle
 from ebbtide.terminal import Terminal
 from ledger.spool import Spool
 from reconciler.desired import Partition, partition
 from repo_layout.adapters.git_lay import Authorship, lay
+from repo_layout.losses import losses_under_waivers
 from repo_layout.model import Estate
 from simulation.trace_measures import HOUR_MS
 
@@ -33,14 +35,23 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         args.empty = False
         return plan.run(args, terminal)
     with being_written(Path(args.state)) as state:
-        tree = tree_of(source(args.estate or str(reference())))
-        commit = lay(state.estate, tree.files, AUTHORSHIP)
-        estate, _ = estate_of(str(state.estate), commit=commit)
+        estate, shown, files = _laid_down(args, state)
         part = partition(estate, known_region(estate, args.region))
-        shown = f"estate {estate.settings.estate}"
         if args.once:
             return _once(args, terminal, state, estate, part)
-        return _hours(args, terminal, state, part, files=len(tree.files), shown=shown)
+        return _hours(args, terminal, state, part, files=files, shown=shown)
+
+
+def _laid_down(args: argparse.Namespace, state: State) -> tuple[Estate, str, int]:
+    """The estate, kept in the state directory as it was read; words for it, and how many files it has."""
+    if args.bundle is not None:
+        found = estate_or_bundle(args)
+        state.payload.write_bytes(found.payload)
+        return found.estate, found.shown, 1
+    tree = tree_of(source(args.estate or str(reference())))
+    commit = lay(state.estate, tree.files, AUTHORSHIP)
+    estate, _ = estate_of(str(state.estate), commit=commit)
+    return estate, f"estate {estate.settings.estate}", len(tree.files)
 
 
 def _once(args: argparse.Namespace, terminal: Terminal, state: State, estate: Estate, part: Partition) -> int:
@@ -87,6 +98,7 @@ def _hours(
         lost_at=noticed_at(events, lost),
         report="",
         seconds=perf_counter() - began,
+        waived=losses_under_waivers(part.estate, part.region),
     )
     if terminal.as_json:
         terminal.document(as_document(screen, [plain(mine.record)]))

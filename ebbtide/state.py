@@ -1,6 +1,7 @@
 """The state directory that `demo` and `run` leave and `explain`, `savings` and the report read.
 
     estate.git/      the estate, one commit
+    region.json      in its place, the payload of the bundle that the day was made from
     spool/           every event of the day, durable, in the order in which it was told
     price-first/     the spool of the planner that was compared
     ledger/          the in-process ClickHouse engine: database `ebbtide`, and `price_first` beside it
@@ -28,6 +29,7 @@ from agent.drain import Entry
 from agent.inputs import Began
 from agent.journal import decode, encode
 from ebbtide.advice import Advice
+from ebbtide.estate import PAYLOAD
 from ebbtide.grammar import DEFAULT_STATE, VERSION
 from ledger.adapters.clickhouse import ClickHouseLedger, embedded
 from ledger.reports import Period
@@ -97,6 +99,11 @@ class State:
     def estate(self) -> Path:
         """The estate's repository."""
         return self.folder / "estate.git"
+
+    @property
+    def payload(self) -> Path:
+        """The region's payload, where the day was made from a bundle and there are no reviewed files."""
+        return self.estate.with_name(PAYLOAD)
 
     @property
     def spool(self) -> Path:
@@ -222,7 +229,7 @@ def _held(path: Path, busy: str) -> Iterator[None]:
 
 OURS = frozenset(
     {
-        "estate.git", "spool", "price-first", "ledger", "drains.journal", "run.json", "run.draft", "report.html",
-        "report.draft", "lock", "ledger.lock", ".gitignore",
+        "estate.git", PAYLOAD, "spool", "price-first", "ledger", "drains.journal", "run.json", "run.draft",
+        "report.html", "report.draft", "lock", "ledger.lock", ".gitignore",
     }
 )  # fmt: skip

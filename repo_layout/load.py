@@ -7,7 +7,7 @@ and findings out. It must not know rules that compare files with each other, oth
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import get_args
 
 from pydantic import ValidationError
@@ -19,7 +19,7 @@ from contracts.model import ContractFile
 from correlation_groups.model import GroupFile
 from pools.join_profiles import JoinProfileFile
 from pools.model import PoolFile
-from repo_layout.documents import AdoptionFile, ApprovalFile, DirectoryFile, SettingsFile, WaiverFile
+from repo_layout.documents import AdoptionFile, ApprovalFile, DirectoryFile, HistoryFile, SettingsFile, WaiverFile
 from repo_layout.faults import EMPTY, dotted, fields_at, model_faults
 from repo_layout.layout import ROOT_FILES, Kind, Located, Named, disagreement, duplicates, locate, shown
 from repo_layout.model import Estate
@@ -38,6 +38,7 @@ MODELS: Mapping[Kind, type[Declared]] = {
     Kind.APPROVAL: ApprovalFile,
     Kind.ADOPTION: AdoptionFile,
     Kind.WAIVER: WaiverFile,
+    Kind.HISTORY: HistoryFile,
     Kind.JOIN_PROFILE: JoinProfileFile,
 }
 
@@ -56,6 +57,30 @@ class Read:
     sources: tuple[Source, ...]
     findings: tuple[Finding, ...]
     broken: frozenset[Kind]
+
+
+@dataclass(slots=True)
+class Known:
+    """What was read and judged before: two commits that share most of their files cost little more than one."""
+
+    files: dict[tuple[str, bytes], FileRead] = field(default_factory=dict)
+    judged: dict[int, Judged] = field(default_factory=dict)
+
+    def read(self, located: Located, content: bytes, converters: Mapping[str, Converter]) -> FileRead:
+        """The file, read once."""
+        key = (located.path, content)
+        if key not in self.files:
+            self.files[key] = _source(located, content, converters)
+        return self.files[key]
+
+    def judge(self, source: Source) -> Judged:
+        """The source's model, made once; a source that was read here lives as long as this does."""
+        if id(source) not in self.judged:
+            self.judged[id(source)] = judge(source)
+        return self.judged[id(source)]
+
+
+FileRead = tuple[Source | None, tuple[Finding, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +104,12 @@ class Assembled:
     broken: frozenset[Kind]
 
 
-def read(tree: Tree, converters: Mapping[str, Converter] = CONVERTERS) -> Read:
-    """Every file of the tree that the layout knows, parsed strictly and brought to the current format."""
+def read(tree: Tree, converters: Mapping[str, Converter] = CONVERTERS, known: Known | None = None) -> Read:
+    """Every file of the tree that the layout knows, parsed strictly and brought to the current format.
+
+    What `known` has read with the same converters is not read again.
+    """
+    known = known if known is not None else Known()
     sources: list[Source] = []
     findings: list[Finding] = list(tree.findings)
     broken: set[Kind] = set()
@@ -89,7 +118,7 @@ def read(tree: Tree, converters: Mapping[str, Converter] = CONVERTERS) -> Read:
         if isinstance(located, Finding):
             findings.append(located)
         elif located is not None:
-            source, found = _source(located, content, converters)
+            source, found = known.read(located, content, converters)
             findings.extend(first_of(found))
             if found:
                 broken.add(located.kind)
@@ -100,7 +129,7 @@ def read(tree: Tree, converters: Mapping[str, Converter] = CONVERTERS) -> Read:
         if path not in there:
             broken.add(kind)
             if _listed_whole(tree):
-                hint = "repo_layout/samples/valid/minimal is a small estate to start from"
+                hint = "ebbtide init DIR lays down a small estate to start from"
                 findings.append(Finding("EBT-125", Place(path), f"the estate has no {path}", "", path, hint))
     return Read(tuple(sources), tuple(findings), frozenset(broken))
 
@@ -144,9 +173,7 @@ def assemble(tree: Tree, judged: Sequence[Judged]) -> Assembled:
 # ----------------------------------------------------------------------------------------------------- reading one file
 
 
-def _source(
-    located: Located, content: bytes, converters: Mapping[str, Converter]
-) -> tuple[Source | None, tuple[Finding, ...]]:
+def _source(located: Located, content: bytes, converters: Mapping[str, Converter]) -> FileRead:
     parsed = parse(located.path, content)
     if not isinstance(parsed.data, dict):
         return None, parsed.findings
@@ -226,6 +253,8 @@ def _against_path(source: Source, document: Declared) -> Iterator[Finding]:
             pairs = [("name", name, located.name)]
         case ApprovalFile(subject=subject, granted=granted):
             pairs = [("granted", granted.isoformat(), located.name[:10]), ("subject", subject, located.name[11:])]
+        case HistoryFile(region=region):
+            pairs = [("region", region, located.name)]
         case _:
             pass
     for field_name, seen, wanted in pairs:

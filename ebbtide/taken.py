@@ -1,0 +1,76 @@
+"""From a signed bundle to the estate that it holds: verified by a key set, offline, and never anything less.
+
+`ebbtide plan` and `ebbtide run` call it. What was compiled is read as it was signed: no repository, no schema and no
+rule is asked again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from contracts.dsse import Kind
+from contracts.verify import NOTHING, Expects, verify
+from ebbtide.advice import Advice
+from ebbtide.estate import estate_of
+from ebbtide.trust import folder_at, is_published, key_set_of, published
+from repo_layout.adapters.accepted_file import AcceptedFile
+from repo_layout.adapters.clock import now_ms
+from repo_layout.model import Estate
+from repo_layout.payload import read_region
+from repo_layout.sign import REGION, bundles_of
+
+
+@dataclass(frozen=True, slots=True)
+class TakenEstate:
+    """An estate to work from, and words for the screen; `payload` is empty where it was read from reviewed files."""
+
+    estate: Estate
+    shown: str
+    payload: bytes = b""
+
+
+def estate_or_bundle(args: argparse.Namespace) -> TakenEstate:
+    """What the options name: `--bundle` by `--trust`, else `--estate`. Errors are those of either way."""
+    if args.bundle is None:
+        if args.trust or args.accepted:
+            option = "--trust" if args.trust else "--accepted"
+            raise Advice(f"{option} says how to believe a bundle, and none is named", hint="name one with --bundle")
+        estate, shown = estate_of(args.estate)
+        return TakenEstate(estate, shown)
+    if not args.trust:
+        raise Advice("nothing is taken from a bundle without a key set", hint="name the key set held with --trust")
+    return taken(args.bundle, region=args.region, trust=args.trust, accepted=args.accepted, now=now_ms())
+
+
+def taken(where: str, *, region: str, trust: list[str], accepted: str | None, now: int) -> TakenEstate:
+    """The estate of one region's bundle: of a signed folder, or of what a repository or address has on its ref.
+
+    `trust` are key sets, the one held first; `accepted` is a file that notes what was taken, so that nothing older is
+    taken again. Raises `Untrusted` with its reason for anything that does not hold, an expired bundle included.
+    """
+    keys = key_set_of(trust)
+    if is_published(where):
+        _, folder = published(where, region)
+    else:
+        folder = folder_at(Path(where))
+    payload = folder.files.get(REGION)
+    if payload is None:
+        raise Advice(
+            f"{folder.where} holds no {REGION}", hint="name a folder that ebbtide sign signed, or a repository"
+        )
+    kept = AcceptedFile(Path(accepted)) if accepted else None
+    verified = verify(
+        payload,
+        [folder.files[name] for name in bundles_of(REGION, folder.files)],
+        keys=keys,
+        expects=Expects(keys.estate, region, Kind.REGION),
+        accepted=kept.read() if kept is not None else NOTHING,
+        now=now,
+    )
+    if kept is not None:
+        kept.accept(verified, keys)
+    said = verified.statement
+    shown = f"estate {said.subject.estate}, bundle version {said.version}"
+    return TakenEstate(read_region(payload, commit=said.commit), shown, payload)
