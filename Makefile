@@ -18,7 +18,7 @@ TEST_WORKERS ?= 2
 # The benchmarks score recorded reclamations where the folder beside the checkout holds them.
 SHARED_TRACES := $(abspath $(wildcard ../shared/traces))
 
-.PHONY: help demo test test-interop lint lock setup clean
+.PHONY: help demo test test-interop lint lock setup clean slurm
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-zA-Z-]+(-NAME)?:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,12 +31,13 @@ setup: .venv/.compiled .tools/bin/cue ## install everything the other targets ne
 demo: setup ## the main job: a day of one region through a reclaim wave, a screen and a report
 	@$(BIN)/ebbtide demo
 
-test: lint .tools/bin/cue ## lint, types, import order and every test but the rare peers
+test: lint .tools/bin/cue .tools/bin/kubernetes ## lint, types, import order and every test but the rare peers
 	@echo "==> tests, $(TEST_WORKERS) at a time"
 	@$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
 
-test-interop: setup ## tests against the rare peers that take long to build
-	@echo "==> no rare peer exists yet: nothing to test in this ring"
+test-interop: setup .tools/bin/kubernetes .tools/bin/kyverno ## tests against the rare peers that take long to build
+	@echo "==> tests against rare peers, one after another: each takes a gigabyte"
+	@$(BIN)/python -m pytest -q -m interop $(PYTEST_ARGS)
 
 lint: .venv/.compiled ## ruff, mypy and import-linter
 	@echo "==> ruff"
@@ -48,11 +49,18 @@ lint: .venv/.compiled ## ruff, mypy and import-linter
 	@$(BIN)/lint-imports > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
 	@tail -n 2 .venv/lint-imports.log
 
+bench-admission: .tools/bin/kubernetes
+
 bench-%: setup
 	@module=$(subst -,_,$*); [ -f benchmarks/$$module.py ] || { \
 	  echo "error: there is no benchmark '$*'; make help lists them" >&2; exit 2; }; \
 	export EBBTIDE_TRACES="$${EBBTIDE_TRACES:-$(SHARED_TRACES)}"; [ -n "$$EBBTIDE_TRACES" ] || unset EBBTIDE_TRACES; \
 	$(BIN)/python -m benchmarks.$$module $(BENCH_ARGS)
+
+# Debian's packages, which tests and one benchmark start a cluster of; EBBTIDE_WITHOUT_SLURM=1 goes without.
+test bench-admission-slurm: slurm
+slurm:
+	@tools/slurm.sh
 
 # Versions already locked stay; `make lock UPGRADE=1` takes the newest that pyproject.toml allows.
 lock: .tools/uv/.ready ## resolve pyproject.toml anew into requirements.lock, and the pins under tools/
@@ -80,6 +88,15 @@ clean: ## remove everything that make installed, built or cached in this checkou
 	@$(BIN)/python -m compileall -q $(PACKAGES) benchmarks
 	@touch $@
 
-.tools/bin/cue: .tools/uv/.ready tools/cue/go.mod tools/cue/go.sum tools/cue.sh tools/go.txt
+.tools/bin/cue: .tools/uv/.ready tools/cue/go.mod tools/cue/go.sum tools/cue.sh tools/go.sh tools/go.txt
 	@tools/cue.sh
+	@touch $@
+
+.tools/bin/kubernetes: .tools/uv/.ready tools/kubernetes/go.mod tools/kubernetes/go.sum tools/kubernetes/main.go \
+  tools/kubernetes.sh tools/go.sh tools/go.txt
+	@tools/kubernetes.sh
+	@touch $@
+
+.tools/bin/kyverno: .tools/uv/.ready tools/kyverno/go.mod tools/kyverno/go.sum tools/kyverno.sh tools/go.sh tools/go.txt
+	@tools/kyverno.sh
 	@touch $@

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ebbtide import grammar_trust
+from ebbtide import grammar_admission, grammar_trust
 
 VERSION = "0.1.0"
 DEFAULT_STATE = ".demo"
@@ -266,6 +266,10 @@ COMMANDS = (
             "Checks a commit and writes what a region's reconciler and each workload's nodes are given of it, as bytes "
             "that are the same on any machine. Writes the whole folder or, where the estate is refused, nothing.",
             _compile),
+    Command("admission", "what a scheduler cluster applies so that only contracts enter",
+            "Verifies a signed region bundle and renders from it what one cluster applies: policies for Kubernetes' "
+            "API server and for Kyverno with their table of contracts, or Slurm's job_submit script with its own.",
+            grammar_admission.admission),
     Command("plan", "what would change now and why; touches nothing",
             "Lets the simulated region stand at one moment of the day and shows the next cycle like a diff: what "
             "would be acquired, replaced and released, why, and what the guard holds back. Touches nothing.",

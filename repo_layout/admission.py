@@ -25,7 +25,7 @@ class Admitted:
     """One contract of the table; `digest` is of its node payload, in hexadecimal SHA-256.
 
     `namespace` and `selector` are empty on Slurm, `partition` and `account` on Kubernetes. `expires_ms` is when the
-    contract stops being admitted although the bundle still holds, 0 for never.
+    contract stops being admitted although the bundle still holds, 0 for never. `gpu_family` is empty where any will do.
     """
 
     workload: str
@@ -44,6 +44,7 @@ class Admitted:
     partition: str = ""
     account: str = ""
     expires_ms: int = 0
+    gpu_family: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,4 +89,5 @@ def _admitted(contract: Contract, digest: str) -> Admitted:
         selector=kubernetes.selector if kubernetes else {},
         partition=slurm.partition if slurm else "",
         account=slurm.account if slurm else "",
+        gpu_family=contract.eligibility.gpu_family or "",
     )

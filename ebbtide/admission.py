@@ -1,0 +1,110 @@
+"""`ebbtide admission`: what one scheduler cluster applies so that only contracts enter, from a signed bundle."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+from contracts.dsse import Kind
+from contracts.key_set import KeySet
+from contracts.untrusted import Untrusted
+from contracts.verify import NOTHING, Expects, Late, Verified, verify
+from ebbtide.advice import Advice, unknown
+from ebbtide.terminal import Terminal
+from ebbtide.text import count
+from ebbtide.trust import Folder, folder_at, is_published, key_set_of, published, write_all
+from repo_layout import admission_kubernetes, admission_slurm
+from repo_layout.adapters.accepted_file import AcceptedFile
+from repo_layout.adapters.clock import now_ms
+from repo_layout.admission import AdmissionView, view
+from repo_layout.model import Estate
+from repo_layout.payload import digest, node_payloads, read_region
+from repo_layout.sign import REGION, bundles_of
+
+SLURM = "slurm"
+NEXT = {
+    "kubernetes": "kubectl apply -f {out}/table.yaml -f {out}/land.yaml -f {out}/admission.yaml"
+    "   (with Kyverno: -f {out}/table.yaml -f {out}/kyverno.yaml)",
+    SLURM: "copy the files beside slurm.conf; scontrol reconfigure where its nodes changed",
+}
+
+
+def run(args: argparse.Namespace, terminal: Terminal) -> int:
+    """0 when the files are written, 1 when the bundle does not hold; nothing is written then."""
+    region, folder = _offered(args.where, args.region)
+    try:
+        verified, keys = _held(args, folder, region)
+    except Untrusted as error:
+        return _refused(error, terminal)
+    statement = verified.statement
+    estate = read_region(folder.files[REGION], commit=statement.commit)
+    seen = _view(estate, args.cluster, version=statement.version, expires_ms=statement.expires)
+    if args.warn and seen.scheduler == SLURM:
+        raise Advice("--warn is for Kubernetes: a job_submit script accepts or refuses", hint="leave --warn out")
+    files = _rendered(seen, enforce=not args.warn)
+    write_all(Path(args.out), {name: text.encode() for name, text in files.items()})
+    if args.accepted:
+        AcceptedFile(Path(args.accepted)).accept(verified, keys)
+    late = f"version {statement.version} has expired: nothing new is admitted until it is signed again"
+    if terminal.as_json:
+        terminal.document(
+            {"cluster": seen.cluster, "region": seen.region, "scheduler": seen.scheduler, "version": seen.version,
+             "expires": seen.expires_ms, "expired": verified.expired, "contracts": len(seen.table),
+             "commit": statement.commit, "out": args.out, "files": sorted(files)}
+        )  # fmt: skip
+    else:
+        told = f"{count(len(seen.table), 'contract')} of {seen.cluster} ({seen.region}, version {seen.version})"
+        terminal.lines([f"{told} in {args.out}: {', '.join(sorted(files))}", *([late] if verified.expired else [])])
+        terminal.lines([f"next: {NEXT[seen.scheduler].format(out=args.out)}"])
+    return 0
+
+
+def _offered(where: str, region: str | None) -> tuple[str | None, Folder]:
+    """The signed files, and the region they should be of where anybody said."""
+    if is_published(where):
+        return published(where, region)
+    return region, folder_at(Path(where))
+
+
+def _held(args: argparse.Namespace, folder: Folder, region: str | None) -> tuple[Verified, KeySet]:
+    """What the folder says, verified. An expired bundle is taken: what is rendered judges time by itself.
+
+    Raises `Untrusted`, and `Advice` where there is no payload at all.
+    """
+    if REGION not in folder.files:
+        raise Advice(f"{folder.where} holds no {REGION}", hint="name a folder that ebbtide compile and sign wrote")
+    keys = key_set_of(args.trust)
+    verified = verify(
+        folder.files[REGION],
+        [folder.files[name] for name in bundles_of(REGION, folder.files)],
+        keys=keys,
+        expects=Expects(keys.estate, region, Kind.REGION),
+        accepted=AcceptedFile(Path(args.accepted)).read() if args.accepted else NOTHING,
+        now=now_ms(),
+        late=Late.SAY,
+    )
+    return verified, keys
+
+
+def _view(estate: Estate, cluster: str, *, version: int, expires_ms: int) -> AdmissionView:
+    clusters = sorted(estate.region_of_cluster)
+    if cluster not in clusters:
+        raise unknown("cluster", cluster, clusters, lists=f"this bundle has {', '.join(clusters)}")
+    nodes = node_payloads(estate, estate.region_of_cluster[cluster])
+    digests = {name: digest(payload) for name, payload in nodes.items()}
+    return view(estate, cluster, version=version, expires_ms=expires_ms, digests=digests)
+
+
+def _rendered(seen: AdmissionView, *, enforce: bool) -> Mapping[str, str]:
+    if seen.scheduler == SLURM:
+        return admission_slurm.render(seen)
+    return admission_kubernetes.render(seen, enforce=enforce)
+
+
+def _refused(error: Untrusted, terminal: Terminal) -> int:
+    if terminal.as_json:
+        terminal.document({"reason": error.reason.value, "message": str(error)})
+    else:
+        terminal.lines([f"{terminal.paint.bad('refused')}  {error.reason.value}: {error}", "nothing was written"])
+    return 1

@@ -1,0 +1,1 @@
+"""Tests against real servers, started by the one launcher."""

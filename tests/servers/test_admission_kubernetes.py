@@ -1,0 +1,299 @@
+"""Admission by the API server's own policies, on a real API server with real controllers."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+
+from repo_layout.admission import TAINT_KEY, WORKLOAD_LABEL
+from repo_layout.admission_policies import SYSTEM_NAMESPACES
+from tests.servers import admission_twin
+from tests.servers.admission_cases import PAST_MS, PODS, VERSION, Case, Json, container, landed, pod, templated, view
+from tests.servers.admission_twin import pods
+from tests.servers.cluster import NAMESPACES, Cluster
+from tools.servers.control_plane import BINARIES, control_plane
+from tools.servers.kubernetes_api import JSON_PATCH, Answer
+
+FILES = ("table.yaml", "land.yaml", "admission.yaml")
+PODS_HERE = "/api/v1/namespaces/astro/pods"
+
+
+@pytest.fixture(name="cluster", scope="module")
+def _cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with control_plane(tmp_path_factory.mktemp("control-plane"), controllers=True) as plane, plane.api() as api:
+        cluster = Cluster(plane, api)
+        cluster.namespaces(*NAMESPACES)
+        cluster.namespaces("monitoring", labels={"ebbtide/infrastructure": "true"})
+        cluster.install(view(), files=FILES)
+        yield cluster
+
+
+KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob")
+
+
+def refused(answer: Answer, words: str) -> None:
+    assert answer.status in (403, 422), (answer.status, answer.text[:400])
+    assert words in answer.message, answer.message
+
+
+def pods_of(cluster: Cluster, workload: str) -> list[Json]:
+    items = cluster.api.get(f"{PODS_HERE}?labelSelector=app%3D{workload}").field("items")
+    assert isinstance(items, list)
+    return items
+
+
+# -------------------------------------------------------------------------------------------------------------- pods
+
+
+@pytest.mark.parametrize("case", PODS, ids=lambda case: case.name)
+def test_a_pod_is_admitted_or_told_what_is_missing(cluster: Cluster, case: Case) -> None:
+    answer = cluster.judged(case.pod, case.namespace)
+    if case.refused:
+        refused(answer, case.refused)
+    else:
+        assert answer.accepted, answer.message
+
+
+def test_a_pod_that_names_its_workload_lands_on_its_own_instances(cluster: Cluster) -> None:
+    answer = cluster.judged(pod("nightly", lands=False, tolerations=[{"key": "dedicated", "operator": "Exists"}]))
+    assert answer.accepted, answer.message
+    assert answer.field("spec", "nodeSelector") == {WORKLOAD_LABEL: "nightly"}
+    tolerated = answer.field("spec", "tolerations")
+    assert isinstance(tolerated, list)
+    assert {"key": TAINT_KEY, "operator": "Exists", "effect": "NoSchedule"} in tolerated
+    assert {"key": "dedicated", "operator": "Exists"} in tolerated
+
+
+def test_a_pod_keeps_its_own_selector_beside_the_one_that_it_is_given(cluster: Cluster) -> None:
+    answer = cluster.judged(pod("nightly", lands=False, nodeSelector={"zone": "a"}))
+    assert answer.field("spec", "nodeSelector") == {"zone": "a", WORKLOAD_LABEL: "nightly"}
+
+
+def test_no_expression_contradicts_the_kinds_that_it_is_asked_about(cluster: Cluster) -> None:
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+
+    def checked() -> list[object]:
+        items = cluster.api.get(path).field("items")
+        assert isinstance(items, list)
+        return [item.get("status", {}).get("typeChecking") for item in items]
+
+    cluster.until(lambda: all(one is not None for one in checked()))
+    assert checked() == [{}] * 5
+
+
+@settings(max_examples=150)
+@given(drawn=pods())
+def test_the_policies_agree_with_the_twin_on_drawn_pods(cluster: Cluster, drawn: tuple[Json, str]) -> None:
+    drawn_pod, namespace = drawn
+    answer = cluster.judged(drawn_pod, namespace)
+    assert answer.accepted or "ValidatingAdmissionPolicy" in answer.message, answer.message
+    assert answer.accepted is not admission_twin.refused(landed(drawn_pod), namespace, view()), answer.message
+
+
+# ---------------------------------------------------------------------------------------------------------- templates
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_template_is_refused_early_with_the_words_that_its_pods_would_get(cluster: Cluster, kind: str) -> None:
+    unknown = cluster.asked(templated(kind, pod("moonlight", lands=False)), dry=True)
+    refused(unknown, "no contract admits workload moonlight in namespace astro: add contracts/<team>/moonlight.yaml")
+    unlabelled = pod(labels={"app": "x"}, tolerations=[{"operator": "Exists"}])
+    refused(cluster.asked(templated(kind, unlabelled), dry=True), "this template tolerates every taint")
+    large = pod("nightly", lands=False, containers=[container(cpu="5")])
+    refused(cluster.asked(templated(kind, large), dry=True), "this template asks for cpu 5")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_template_with_a_contract_or_without_our_capacity_is_admitted(cluster: Cluster, kind: str) -> None:
+    for template in (pod("nightly", lands=False), pod(labels={"app": "x"})):
+        answer = cluster.asked(templated(kind, template), dry=True)
+        assert answer.accepted, answer.message
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "Job"])
+def test_pods_that_a_controller_makes_are_admitted_and_land(cluster: Cluster, kind: str) -> None:
+    made = templated(kind, pod("nightly", lands=False), name=f"made-{kind.lower()}")
+    cluster.made(made)
+    cluster.until(lambda: bool(pods_of(cluster, "nightly")))
+    first = pods_of(cluster, "nightly")[0]
+    assert first["spec"]["nodeSelector"] == {WORKLOAD_LABEL: "nightly"}  # type: ignore[index]  # JSON
+    plural = f"{kind.lower()}s"
+    group = "batch" if kind == "Job" else "apps"
+    cluster.api.delete(f"/apis/{group}/v1/namespaces/astro/{plural}/made-{kind.lower()}?propagationPolicy=Background")
+    cluster.until(lambda: _emptied(cluster, "nightly"))
+
+
+def _emptied(cluster: Cluster, workload: str) -> bool:
+    """End what is left: no kubelet runs here that would."""
+    left = pods_of(cluster, workload)
+    for one in left:
+        cluster.api.delete(f"{PODS_HERE}/{one['metadata']['name']}")  # type: ignore[index]  # JSON
+    return not left
+
+
+def test_a_refusal_of_a_controllers_pod_stands_in_the_deployments_condition(cluster: Cluster) -> None:
+    silent = pod("nightly", lands=False, containers=[container(cpu=None, memory=None)])
+    cluster.made(templated("Deployment", silent, name="silent"))
+    path = "/apis/apps/v1/namespaces/astro/deployments/silent"
+
+    def told() -> bool:
+        conditions = cluster.api.get(path).field("status", "conditions")
+        failed = [one for one in conditions if one["type"] == "ReplicaFailure"] if isinstance(conditions, list) else []
+        return any("does not say how large it is" in one["message"] for one in failed)
+
+    cluster.until(told)
+    cluster.api.delete(path)
+
+
+def test_a_deployments_template_cannot_be_changed_to_what_is_not_admitted(cluster: Cluster) -> None:
+    cluster.made(templated("Deployment", pod("nightly", lands=False), name="patched", replicas=0))
+    path = "/apis/apps/v1/namespaces/astro/deployments/patched"
+    large = {"spec": {"template": {"spec": {"containers": [container(cpu="64")]}}}}
+    refused(cluster.api.patch(path, large), "this template asks for cpu 64")
+    elsewhere = {"spec": {"template": {"metadata": {"labels": {WORKLOAD_LABEL: "training"}}}}}
+    refused(cluster.api.patch(path, elsewhere), "the contract of workload training is for pods labelled")
+    assert cluster.api.patch(path, {"metadata": {"labels": {"note": "fine"}}}).accepted
+    cluster.api.delete(path)
+
+
+def test_scaling_is_not_refused_because_the_reconciler_lends_at_most_the_maximum(cluster: Cluster) -> None:
+    cluster.made(templated("Deployment", pod("nightly", lands=False), name="scaled", replicas=0))
+    where = ["--kubeconfig", str(cluster.plane.kubeconfig), "--namespace", "astro"]
+    scale = [str(BINARIES / "kubectl"), *where, "scale", "deployment/scaled", "--replicas=12"]
+    subprocess.run(scale, check=True, capture_output=True)
+    cluster.until(lambda: len(pods_of(cluster, "nightly")) == 12)
+    cluster.api.delete("/apis/apps/v1/namespaces/astro/deployments/scaled?propagationPolicy=Background")
+    cluster.until(lambda: _emptied(cluster, "nightly"))
+
+
+# --------------------------------------------------------------------------------------------- changed after admission
+
+
+@pytest.fixture(name="admitted")
+def _admitted(cluster: Cluster) -> Iterator[str]:
+    """The path of a pod that was admitted."""
+    cluster.made(pod("nightly", name="changed"))
+    path = f"{PODS_HERE}/changed"
+    yield path
+    cluster.api.delete(path)
+
+
+def labels(**changes: str | None) -> Json:
+    return {"metadata": {"labels": {name.replace("__", "/"): value for name, value in changes.items()}}}
+
+
+def test_an_admitted_pod_cannot_be_given_to_another_workload(cluster: Cluster, admitted: str) -> None:
+    refused(cluster.api.patch(admitted, labels(ebbtide__workload="training")), "stays as it was created (nightly)")
+    refused(cluster.api.patch(admitted, labels(ebbtide__workload=None)), "stays as it was created (nightly)")
+
+
+def test_an_admitted_pod_cannot_leave_the_selector_of_its_contract(cluster: Cluster, admitted: str) -> None:
+    refused(cluster.api.patch(admitted, labels(app="elsewhere")), "belongs to workload nightly by its labels app=night")
+    assert cluster.api.patch(admitted, labels(note="fine")).accepted
+
+
+def test_a_pod_without_a_contract_cannot_be_given_one_or_our_taint_later(cluster: Cluster) -> None:
+    cluster.made(pod(name="plain"))
+    path = f"{PODS_HERE}/plain"
+    refused(cluster.api.patch(path, labels(ebbtide__workload="nightly", app="nightly")), "as it was created (absent)")
+    toleration = {"op": "add", "path": "/spec/tolerations/-", "value": {"key": TAINT_KEY, "operator": "Exists"}}
+    refused(cluster.api.patch(path, [toleration], kind=JSON_PATCH), f"tolerates the taint {TAINT_KEY}")
+    assert cluster.api.patch(path, labels(note="fine")).accepted
+    cluster.api.delete(path)
+
+
+def test_an_admitted_pod_cannot_be_resized_beyond_its_unit(cluster: Cluster, admitted: str) -> None:
+    larger = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "5"}}}]}}
+    kind = "application/strategic-merge-patch+json"
+    refused(cluster.api.patch(f"{admitted}/resize", larger, kind=kind), "asks for cpu 5")
+    within = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}}
+    assert cluster.api.patch(f"{admitted}/resize", within, kind=kind).accepted
+
+
+def test_a_container_for_looking_in_needs_no_contract_of_its_own(cluster: Cluster, admitted: str) -> None:
+    look = {"spec": {"ephemeralContainers": [{"name": "look", "image": "registry.example/shell:1"}]}}
+    kind = "application/strategic-merge-patch+json"
+    assert cluster.api.patch(f"{admitted}/ephemeralcontainers", look, kind=kind).accepted
+
+
+# --------------------------------------------------------------------------------------------------------- ways around
+
+
+def test_the_nodes_own_software_is_not_asked_for_a_contract(cluster: Cluster) -> None:
+    everywhere = pod(tolerations=[{"operator": "Exists"}])
+    for namespace in (*SYSTEM_NAMESPACES, "monitoring"):
+        assert cluster.judged(everywhere, namespace).accepted
+
+
+def test_a_mirror_pod_of_a_node_is_taken_and_nobody_elses(cluster: Cluster) -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "eb-aarhus-3-000017"}}
+    uid = cluster.api.post("/api/v1/nodes", node).field("metadata", "uid")
+    mirror = pod(nodeName="eb-aarhus-3-000017", tolerations=[{"operator": "Exists"}])
+    mirror["metadata"] = {
+        "name": "static-eb-aarhus-3-000017",
+        "namespace": "astro",
+        "annotations": {"kubernetes.io/config.mirror": "0f"},
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Node", "name": "eb-aarhus-3-000017", "uid": uid, "controller": True}
+        ],
+    }
+    mine = cluster.api.post(
+        f"{PODS_HERE}?dryRun=All", mirror, as_user="system:node:eb-aarhus-3-000017", groups=("system:nodes",)
+    )
+    assert mine.accepted, mine.message
+    refused(cluster.asked(mirror, dry=True), f"has no label {WORKLOAD_LABEL}")
+
+
+def test_binding_a_pod_by_hand_takes_a_right_that_editors_have_not(cluster: Cluster) -> None:
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}
+    cluster.made({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "roleRef": role,
+                  "metadata": {"name": "edit", "namespace": "astro"}, "subjects": [subject]})  # fmt: skip
+    cluster.until(lambda: cluster.asked(pod(name="by-ann"), as_user="ann").accepted)
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "by-ann"},
+               "target": {"kind": "Node", "name": "eb-aarhus-3-000017"}}  # fmt: skip
+    by_editor = cluster.api.post(f"{PODS_HERE}/by-ann/binding", binding, as_user="ann")
+    refused(by_editor, 'cannot create resource "pods/binding"')
+    assert cluster.api.post(f"{PODS_HERE}/by-ann/binding", binding).accepted  # an administrator may, and answers for it
+    cluster.api.delete(f"{PODS_HERE}/by-ann")
+
+
+# ------------------------------------------------------------------------------------------------------ at their end
+
+
+def test_a_bundle_past_its_end_stops_what_is_new_and_replaces_what_was_there(cluster: Cluster) -> None:
+    cluster.made(templated("Deployment", pod("nightly", lands=False), name="lasting", replicas=1))
+    cluster.until(lambda: len(pods_of(cluster, "nightly")) == 1)
+    path = "/apis/apps/v1/namespaces/astro/deployments/lasting"
+    try:
+        cluster.table(view(version=VERSION + 1, expires_ms=PAST_MS))
+        refused(
+            cluster.judged(pod("nightly")), f"the bundle of version {VERSION + 1} that admits workload nightly ended"
+        )
+        refused(cluster.asked(templated("Job", pod("nightly", lands=False)), dry=True), "nothing new starts on it")
+        (before,) = pods_of(cluster, "nightly")
+        cluster.api.delete(f"{PODS_HERE}/{before['metadata']['name']}")  # type: ignore[index]  # JSON
+        cluster.until(lambda: [one for one in pods_of(cluster, "nightly") if one != before] != [])
+        assert cluster.api.patch(path, {"spec": {"replicas": 0}}).accepted
+    finally:
+        cluster.table(view(version=VERSION))
+        cluster.api.delete(path)
+        cluster.until(lambda: _emptied(cluster, "nightly"))
+
+
+def test_a_workload_whose_contract_went_can_still_be_scaled_down(cluster: Cluster) -> None:
+    cluster.made(templated("Deployment", pod("nightly", lands=False), name="leaving", replicas=0))
+    path = "/apis/apps/v1/namespaces/astro/deployments/leaving"
+    gone = view(version=VERSION + 2)
+    table = tuple(one for one in gone.table if one.workload != "nightly")
+    try:
+        cluster.table(type(gone)(gone.estate, gone.region, gone.cluster, gone.scheduler, gone.version, 0, table))
+        assert cluster.api.patch(path, {"spec": {"replicas": 0}, "metadata": {"labels": {"note": "ends"}}}).accepted
+        changed = {"spec": {"template": {"metadata": {"labels": {"note": "grows"}}}}}
+        refused(cluster.api.patch(path, changed), "no contract admits workload nightly")
+    finally:
+        cluster.table(view())
+        cluster.api.delete(path)
