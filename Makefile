@@ -100,3 +100,8 @@ clean: ## remove everything that make installed, built or cached in this checkou
 .tools/bin/kyverno: .tools/uv/.ready tools/kyverno/go.mod tools/kyverno/go.sum tools/kyverno.sh tools/go.sh tools/go.txt
 	@tools/kyverno.sh
 	@touch $@
+
+test-interop: .tools/bin/cosign
+.tools/bin/cosign: .tools/uv/.ready tools/cosign/go.mod tools/cosign/go.sum tools/cosign.sh tools/go.sh tools/go.txt
+	@tools/cosign.sh
+	@touch $@

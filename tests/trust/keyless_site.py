@@ -23,7 +23,8 @@ from contracts.canonical import JsonValue, canonical
 from contracts.dsse import MEDIA_TYPE, PAYLOAD_TYPE, pae
 
 IDENTITY, ISSUER = "ci@harbour.example", "https://login.harbour.example"
-ORIGIN = "rekor.harbour.example"
+ORIGIN, TREE = "rekor.harbour.example", 1193050959916656506
+"""A log of version 1 names its tree behind the origin; verifiers tell it from version 2 by that."""
 SIGNED_AT = datetime(2026, 10, 1, 12, 0, tzinfo=UTC)
 ISSUER_V1, SCT_LIST = ObjectIdentifier("1.3.6.1.4.1.57264.1.1"), ObjectIdentifier("1.3.6.1.4.1.11129.2.4.2")
 DAY = timedelta(days=1)
@@ -155,7 +156,7 @@ class Site:
         at, name = int(SIGNED_AT.timestamp()), log_id(self.log)
         promise = canonical({"body": text(body), "integratedTime": at, "logID": name.hex(), "logIndex": 0})
         root = hashlib.sha256(b"\0" + body).digest()
-        note = f"{ORIGIN}\n1\n{text(root)}\n"
+        note = f"{ORIGIN} - {TREE}\n1\n{text(root)}\n"
         signed = text(name[:4] + ecdsa(self.log, note.encode()))
         return {
             "logIndex": "0",

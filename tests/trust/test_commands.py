@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from contracts.dsse import write_statement
-from tests.cli.conftest import Ended, Run, here
+from tests.cli.conftest import ROOT, Ended, Run, here
 from tests.git_scratch import Scratch
 from tests.trust.keyless_site import IDENTITY, ISSUER, Site
 from tests.trust.signers import DAY_MS, ESTATE, PAYLOAD, compiled, statement
@@ -230,3 +232,33 @@ def test_the_keyless_bundle_beside_a_payload_is_verified_by_its_own_root(
     assert other.code == 1
     assert "region.json: wrong identity" in other.out
     assert "no keyless bundle lies beside nodes/render.json" in other.out
+
+
+OFFLINE = ["unshare", "--map-root-user", "--net"]
+"""A network namespace of its own, without a route and without a loopback that is up."""
+
+
+def _can_be_offline() -> bool:
+    try:
+        return subprocess.run([*OFFLINE, "true"], check=False, capture_output=True).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not _can_be_offline(), reason="unshare may not make a network namespace here")
+def test_what_was_signed_elsewhere_is_verified_with_the_network_off(
+    sign: Signs, folder: Path, keys: Path, tmp_path: Path
+) -> None:
+    site = Site()
+    laid(tmp_path, {"root.json": site.trust_root()})
+    laid(folder, {"region.keyless.sigstore.json": site.bundle(write_statement(statement()))})
+    assert sign("--version", "1").code == 0
+    keyless = str(folder / "region.keyless.sigstore.json")
+    who = ("--identity", IDENTITY, "--issuer", ISSUER, "--at", "2026-11-02T00:00:00Z")
+    for words in (
+        (str(folder), "--trust", str(keys / "keys.1.json")),
+        (keyless, "--keyless", "--trust", str(tmp_path / "root.json"), *who),
+    ):
+        command = [*OFFLINE, sys.executable, "-m", "ebbtide", "verify", *words]
+        done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-// The pinned build of cosign; go.sum beside it is its checksum. tools/cosign.sh builds it.
+// The pinned build of cosign, an independent verifier; go.sum beside it is its checksum. tools/cosign.sh builds it.
 module ebbtide.invalid/tools/cosign
 
 go 1.26.0

@@ -1,0 +1,1 @@
+"""Tests against rare peers; make test-interop runs them."""
