@@ -1,90 +1,166 @@
-"""cosign, which shares no code with ours, on the same files: managed keys, and the private keyless site."""
+"""cosign, which shares no code with ours, on what `ebbtide compile` and `sign` wrote: the same bundles and verdicts."""
 
 from __future__ import annotations
 
-import subprocess
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from contracts.dsse import write_statement
-from repo_layout.adapters.signature import make_key, public_pem, signer
-from repo_layout.sign import sigstore_bundle
-from tests.cli.conftest import ROOT
-from tests.trust.keyless_site import IDENTITY, ISSUER, Site
-from tests.trust.signers import PAYLOAD, bundles, private, statement
+from contracts.dsse import Kind, read_bundle, read_statement
+from contracts.key_set import KeySet, anchor
+from contracts.untrusted import Untrusted
+from contracts.verify import Accepted, Expects, verify
+from ebbtide.__main__ import main
+from repo_layout.adapters.git_lay import Authorship, lay
+from repo_layout.adapters.signature import signer
+from tests.checks.estates import minimal
+from tests.interop.altered import DIFFERENT, REFUSED, WHOLE, Altered, Good, Row, meaning
+from tests.interop.cosign import Cosign, Word
 
-COSIGN = ROOT / ".tools" / "bin" / "cosign"
-TYPE = "urn:ebbtide:bundle:v1"
 pytestmark = pytest.mark.interop
+AUTHORSHIP = Authorship("Ann", "ann@example.org", 1_790_000_000, "Lay it down\n")
+PAYLOADS = ("region", "nodes/forecast", "nodes/hindcast")
+VERSION = 7
+
+
+def ran(*words: str | Path) -> None:
+    assert main(list(map(str, words))) == 0
 
 
 @dataclass(frozen=True)
-class Desk:
-    """A folder with files, and cosign's word about them."""
+class Signed:
+    """A compiled folder of the minimal estate, signed by `ci` and then by `ann`; `eve` has keys too."""
 
     folder: Path
+    keys: Path
+    cosign: Cosign
 
-    def lay(self, **files: bytes) -> None:
-        for name, content in files.items():
-            (self.folder / name).write_bytes(content)
+    def payload(self, name: str) -> Path:
+        return self.folder / f"{name}.json"
 
-    def holds(self, *words: str, payload: str = "payload", bundle: str = "bundle") -> tuple[bool, str]:
-        done = subprocess.run(
-            [str(COSIGN), "verify-blob-attestation", *words, "--bundle", bundle, "--type", TYPE, payload],
-            cwd=self.folder, check=False, capture_output=True, text=True, timeout=60,
-            env={"HOME": str(self.folder), "PATH": ""},
-        )  # fmt: skip
-        return done.returncode == 0, done.stderr
+    def bundle(self, name: str, key: str = "ci") -> Path:
+        return self.folder / f"{name}.{signer(self.keys / f'{key}.pem').key_id[:12]}.sigstore.json"
 
-    def holds_by_key(self, key: str = "key", **files: str) -> tuple[bool, str]:
-        return self.holds("--key", key, "--insecure-ignore-tlog=true", **files)
+    def said(self, name: str, *, bundle: str = "ci", key: str = "ci", kind: str | None = None) -> Word:
+        """What cosign says about the files as they lie there."""
+        files = (self.payload(name), self.bundle(name, bundle), self.keys / f"{key}.pub.pem")
+        return self.cosign.by_key(*files) if kind is None else self.cosign.by_key(*files, kind=kind)
 
-    def holds_by_root(self, root: str = "root", identity: str = IDENTITY, issuer: str = ISSUER, **files: str) -> bool:
-        who = ("--certificate-identity", identity, "--certificate-oidc-issuer", issuer)
-        return self.holds("--trusted-root", root, *who, **files)[0]
+    def good(self, name: str) -> Good:
+        raw = self.bundle(name).read_bytes()
+        statement = read_statement(read_bundle(raw).statement)
+        ci, eve = (signer(self.keys / f"{key}.pem") for key in ("ci", "eve"))
+        return Good(self.payload(name).read_bytes(), statement, raw, ci, eve)
 
+    def cosign_holds(self, one: Altered) -> Word:
+        payload, bundle = self.cosign.home / "payload", self.cosign.home / "bundle"
+        payload.write_bytes(one.payload)
+        bundle.write_bytes(one.bundle)
+        return self.cosign.by_key(payload, bundle, self.keys / "ci.pub.pem")
 
-@pytest.fixture(name="desk")
-def _desk(tmp_path: Path) -> Desk:
-    assert COSIGN.exists(), "make test-interop builds it"
-    desk = Desk(tmp_path)
-    desk.lay(payload=PAYLOAD, bundle=bundles(statement(), "ci")[0], altered=PAYLOAD + b" ")
-    desk.lay(key=public_pem(bytes(private("ci").verify_key)), other=public_pem(bytes(private("eve").verify_key)))
-    return desk
+    def we_hold(self, one: Altered, good: Good) -> bool:
+        statement, workload = good.statement, good.statement.subject.workload
+        expects = Expects("minimal", "north", Kind.NODE if workload else Kind.REGION, workload or None)
+        before = Accepted({str(statement.subject): (VERSION, statement.digest)})
+        now = (statement.not_before + statement.expires) // 2
+        try:
+            verify(one.payload, [one.bundle], keys=self.trusted, expects=expects, accepted=before, now=now)
+        except Untrusted:
+            return False
+        return True
 
-
-def test_cosign_takes_a_bundle_with_a_managed_key(desk: Desk) -> None:
-    assert desk.holds_by_key()[0]
-    assert not desk.holds_by_key(payload="altered")[0]
-    assert not desk.holds_by_key(key="other")[0]
-
-
-def test_cosign_takes_what_key_files_of_ours_sign(desk: Desk) -> None:
-    make_key(desk.folder, "mine")
-    signed = sigstore_bundle(statement(workload="render"), signer(desk.folder / "mine.pem"))
-    desk.lay(node=signed)
-    assert desk.holds_by_key(key="mine.pub.pem", bundle="node")[0]
-
-
-@pytest.mark.parametrize("share", [0.3, 0.5, 0.7, 0.95])
-def test_cosign_refuses_an_altered_bundle_as_we_do(desk: Desk, share: float) -> None:
-    raw = bytearray((desk.folder / "bundle").read_bytes())
-    at = int(len(raw) * share)
-    raw[at] = ord("A") if raw[at] != ord("A") else ord("B")
-    desk.lay(bundle=bytes(raw))
-    held, _ = desk.holds_by_key()
-    hint = raw.index(b'"hint"')
-    assert held is (hint <= at)  # cosign is given the key and does not read its id
+    @functools.cached_property
+    def trusted(self) -> KeySet:
+        return anchor((self.keys / "keys.1.json").read_bytes())
 
 
-def test_cosign_takes_a_keyless_bundle_of_a_private_site_and_no_other(desk: Desk) -> None:
-    site = Site()
-    desk.lay(root=site.trust_root(), elsewhere=Site().trust_root())
-    desk.lay(bundle=site.bundle(write_statement(statement())))
-    assert desk.holds_by_root()
-    assert not desk.holds_by_root(payload="altered")
-    assert not desk.holds_by_root(root="elsewhere")
-    assert not desk.holds_by_root(identity="eve@harbour.example")
-    assert not desk.holds_by_root(issuer="https://elsewhere.example")
+@pytest.fixture(name="signed", scope="module")
+def _signed(tmp_path_factory: pytest.TempPathFactory) -> Signed:
+    work = tmp_path_factory.mktemp("work")
+    made = Signed(work / "out", work / "keys", Cosign(tmp_path_factory.mktemp("elsewhere")))
+    lay(work / "estate.git", minimal(), AUTHORSHIP)
+    ran("keys", "new", made.keys, "--estate", "minimal", "--key", "ci", "--key", "ann")
+    ran("keys", "pair", made.keys, "eve")
+    ran("compile", work / "estate.git", "--region", "north", "--out", made.folder)
+    ran("sign", made.folder, "--key", made.keys / "ci.pem", "--version", str(VERSION), "--requester", "ann@forge")
+    ran("sign", made.folder, "--key", made.keys / "ann.pem", "--join")
+    return made
+
+
+@pytest.mark.parametrize("name", PAYLOADS)
+def test_cosign_takes_what_ebbtide_signed_with_the_public_key_that_ebbtide_wrote(signed: Signed, name: str) -> None:
+    for key in ("ci", "ann"):
+        word = signed.said(name, bundle=key, key=key)
+        assert word.holds, word.said
+        assert "Verified OK" in word.said
+
+
+def test_our_command_takes_the_same_folder(signed: Signed) -> None:
+    ran("verify", signed.folder, "--trust", signed.keys / "keys.1.json")
+
+
+@pytest.mark.parametrize(("bundle", "key"), [("ci", "ann"), ("ann", "ci"), ("ci", "eve")])
+def test_cosign_takes_each_signers_bundle_by_that_signers_key_alone(signed: Signed, bundle: str, key: str) -> None:
+    assert not signed.said("region", bundle=bundle, key=key).holds
+
+
+def test_cosign_refuses_another_predicate_type(signed: Signed) -> None:
+    word = signed.said("region", kind="urn:ebbtide:bundle:v2")
+    assert not word.holds
+    assert "predicate type" in word.said.lower().replace("predicatetype", "predicate type")
+
+
+@pytest.mark.parametrize("name", PAYLOADS[1:])
+def test_cosign_refuses_another_payload_beside_a_good_bundle(signed: Signed, name: str) -> None:
+    word = signed.cosign.by_key(signed.payload("region"), signed.bundle(name), signed.keys / "ci.pub.pem")
+    assert not word.holds
+    assert "digest" in word.said
+
+
+@pytest.mark.parametrize("name", ["region", "nodes/forecast"])
+@pytest.mark.parametrize("row", WHOLE + REFUSED + DIFFERENT, ids=lambda row: row.name)
+def test_both_verifiers_say_what_the_table_says(signed: Signed, row: Row, name: str) -> None:
+    good = signed.good(name)
+    one = row.alter(good)
+    word = signed.cosign_holds(one)
+    assert (signed.we_hold(one, good), word.holds) == (row.ours, row.cosign), word.said
+
+
+def test_the_table_gives_a_reason_exactly_where_the_two_differ() -> None:
+    for row in WHOLE + REFUSED + DIFFERENT:
+        assert bool(row.why) is (row.ours != row.cosign), row.name
+
+
+def _twisted(raw: bytes) -> Callable[[int, int], bytes]:
+    def twist(at: int, bit: int) -> bytes:
+        altered = bytearray(raw)
+        altered[at % len(raw)] ^= 1 << bit
+        return bytes(altered)
+
+    return twist
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(at=st.integers(0, 10_000), bit=st.integers(0, 7))
+def test_no_flipped_bit_is_taken_by_us_and_by_cosign_only_what_means_the_same(
+    signed: Signed, at: int, bit: int
+) -> None:
+    good = signed.good("region")
+    one = Altered(good.payload, _twisted(good.bundle)(at, bit))
+    assert not signed.we_hold(one, good)
+    word = signed.cosign_holds(one)
+    assert word.holds is (meaning(one.bundle) == meaning(good.bundle)), (one.bundle, word.said)
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(at=st.integers(0, 100_000), bit=st.integers(0, 7))
+def test_a_flipped_bit_of_the_payload_is_refused_by_both(signed: Signed, at: int, bit: int) -> None:
+    good = signed.good("region")
+    one = Altered(_twisted(good.payload)(at, bit), good.bundle)
+    assert not signed.we_hold(one, good)
+    assert not signed.cosign_holds(one).holds
