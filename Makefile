@@ -101,7 +101,11 @@ clean: ## remove everything that make installed, built or cached in this checkou
 	@tools/kyverno.sh
 	@touch $@
 
-test-interop: .tools/bin/cosign
+test-interop: .tools/bin/cosign .tools/bin/keyless.pin
 .tools/bin/cosign: .tools/uv/.ready tools/cosign/go.mod tools/cosign/go.sum tools/cosign.sh tools/go.sh tools/go.txt
 	@tools/cosign.sh
+	@touch $@
+
+.tools/bin/keyless.pin: .tools/uv/.ready tools/keyless/go.mod tools/keyless/go.sum tools/keyless.sh tools/go.sh tools/go.txt
+	@tools/keyless.sh
 	@touch $@

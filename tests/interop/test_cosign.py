@@ -15,21 +15,13 @@ from contracts.dsse import Kind, read_bundle, read_statement
 from contracts.key_set import KeySet, anchor
 from contracts.untrusted import Untrusted
 from contracts.verify import Accepted, Expects, verify
-from ebbtide.__main__ import main
-from repo_layout.adapters.git_lay import Authorship, lay
 from repo_layout.adapters.signature import signer
-from tests.checks.estates import minimal
 from tests.interop.altered import DIFFERENT, REFUSED, WHOLE, Altered, Good, Row, meaning
+from tests.interop.compiled import ESTATE, PAYLOADS, REGION, compiled, ran
 from tests.interop.cosign import Cosign, Word
 
 pytestmark = pytest.mark.interop
-AUTHORSHIP = Authorship("Ann", "ann@example.org", 1_790_000_000, "Lay it down\n")
-PAYLOADS = ("region", "nodes/forecast", "nodes/hindcast")
 VERSION = 7
-
-
-def ran(*words: str | Path) -> None:
-    assert main(list(map(str, words))) == 0
 
 
 @dataclass(frozen=True)
@@ -65,7 +57,7 @@ class Signed:
 
     def we_hold(self, one: Altered, good: Good) -> bool:
         statement, workload = good.statement, good.statement.subject.workload
-        expects = Expects("minimal", "north", Kind.NODE if workload else Kind.REGION, workload or None)
+        expects = Expects(ESTATE, REGION, Kind.NODE if workload else Kind.REGION, workload or None)
         before = Accepted({str(statement.subject): (VERSION, statement.digest)})
         now = (statement.not_before + statement.expires) // 2
         try:
@@ -82,11 +74,9 @@ class Signed:
 @pytest.fixture(name="signed", scope="module")
 def _signed(tmp_path_factory: pytest.TempPathFactory) -> Signed:
     work = tmp_path_factory.mktemp("work")
-    made = Signed(work / "out", work / "keys", Cosign(tmp_path_factory.mktemp("elsewhere")))
-    lay(work / "estate.git", minimal(), AUTHORSHIP)
-    ran("keys", "new", made.keys, "--estate", "minimal", "--key", "ci", "--key", "ann")
+    made = Signed(compiled(work), work / "keys", Cosign(tmp_path_factory.mktemp("elsewhere")))
+    ran("keys", "new", made.keys, "--estate", ESTATE, "--key", "ci", "--key", "ann")
     ran("keys", "pair", made.keys, "eve")
-    ran("compile", work / "estate.git", "--region", "north", "--out", made.folder)
     ran("sign", made.folder, "--key", made.keys / "ci.pem", "--version", str(VERSION), "--requester", "ann@forge")
     ran("sign", made.folder, "--key", made.keys / "ann.pem", "--join")
     return made

@@ -1,4 +1,5 @@
-// The pinned builds of a private keyless site: certificate authority, CT log, timestamp authority, transparency log.
+// The pinned builds of a private keyless site: certificate authority, CT log, timestamp authority, transparency log;
+// go.sum beside it is their checksum. tools/keyless.sh builds them.
 module ebbtide.invalid/tools/keyless
 
 go 1.27

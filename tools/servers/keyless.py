@@ -127,7 +127,8 @@ def _authority(folder: Path, papers: Papers, ports: _Ports, binaries: Path, who:
 
 def _stamps(folder: Path, papers: Papers, ports: _Ports, binaries: Path) -> Server:
     command = [
-        str(binaries / "timestamp-server"), "serve", f"--host={HERE}", f"--port={ports.stamps}", "--timestamp-signer=file",
+        str(binaries / "timestamp-server"), "serve",
+        f"--host={HERE}", f"--port={ports.stamps}", "--timestamp-signer=file",
         f"--file-signer-key-path={papers.key('stamps')}", "--file-signer-passwd=",
         f"--certificate-chain-path={papers.chain('stamps')}", "--disable-ntp-monitoring", "--cleanup-timeout=1s",
     ]  # fmt: skip
