@@ -76,6 +76,16 @@ clean: ## remove everything that make installed, built or cached in this checkou
 	rm -rf .venv .tools .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+test-interop: .tools/bin/cosign
+.tools/bin/cosign: .tools/uv/.ready tools/cosign/go.mod tools/cosign/go.sum tools/cosign.sh tools/go.sh tools/go.txt
+	@tools/cosign.sh
+	@touch $@
+
+test-interop: .tools/bin/keyless.pin
+.tools/bin/keyless.pin: .tools/uv/.ready tools/keyless/go.mod tools/keyless/go.sum tools/keyless.sh tools/go.sh tools/go.txt
+	@tools/keyless.sh
+	@touch $@
+
 .tools/uv/.ready: tools/uv.txt tools/uv.sh
 	@tools/uv.sh
 	@touch $@
@@ -99,13 +109,4 @@ clean: ## remove everything that make installed, built or cached in this checkou
 
 .tools/bin/kyverno: .tools/uv/.ready tools/kyverno/go.mod tools/kyverno/go.sum tools/kyverno.sh tools/go.sh tools/go.txt
 	@tools/kyverno.sh
-	@touch $@
-
-test-interop: .tools/bin/cosign .tools/bin/keyless.pin
-.tools/bin/cosign: .tools/uv/.ready tools/cosign/go.mod tools/cosign/go.sum tools/cosign.sh tools/go.sh tools/go.txt
-	@tools/cosign.sh
-	@touch $@
-
-.tools/bin/keyless.pin: .tools/uv/.ready tools/keyless/go.mod tools/keyless/go.sum tools/keyless.sh tools/go.sh tools/go.txt
-	@tools/keyless.sh
 	@touch $@

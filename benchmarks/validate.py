@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -43,8 +44,14 @@ def _timed(command: list[str], *, stdin: Path | None = None, cwd: Path = ROOT) -
 
 
 def _enlarged(estate: Path, folder: Path, copies: int) -> Path:
-    """The estate with each contract `copies` times; the copies have no floor, for which there are no more hosts."""
+    """The estate with each contract `copies` times; the copies have no floor, for which there are no more hosts, and
+    teams and gateways have as much more room.
+    """
     shutil.copytree(estate, folder)
+    settings = folder / "ebbtide.yaml"
+    text = settings.read_text(encoding="utf-8")
+    text = re.sub(r"(ncuLimit: |checkpointGateway: )([0-9]+)", lambda m: f"{m[1]}{int(m[2]) * copies}", text)
+    settings.write_text(text, encoding="utf-8")
     for path in sorted(folder.glob("contracts/*/*.yaml")):
         kept = [
             line

@@ -8,7 +8,7 @@ bundles lie, what a payload means, or what the time is. Light: nodes import it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -114,10 +114,16 @@ class Accepted:
 
     def having(self, verified: Verified, keys: KeySet | None = None) -> Accepted:
         """The same with one more that was accepted. Raises what `require_newer` raises."""
-        self.require_newer(verified.statement)
-        entry = (verified.statement.version, verified.statement.digest)
-        newest = max(self.key_set, keys.version) if keys else self.key_set
-        return Accepted({**self.highest, str(verified.statement.subject): entry}, newest)
+        return self.having_all((verified,), keys)
+
+    def having_all(self, verified: Iterable[Verified], keys: KeySet | None = None) -> Accepted:
+        """The same with all of these, or none of them. Raises what `require_newer` raises."""
+        highest = dict(self.highest)
+        after = Accepted(highest, max(self.key_set, keys.version) if keys else self.key_set)
+        for one in verified:
+            after.require_newer(one.statement)
+            highest[str(one.statement.subject)] = (one.statement.version, one.statement.digest)
+        return after
 
 
 NOTHING = Accepted()

@@ -7,7 +7,7 @@ The compiler asks before anything is placed. Pure counting over capacity domains
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -43,16 +43,6 @@ class Shortfall:
     desired: int
     asked: int
     offered: int
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """The most units that can go at once, of `desired`, and the domain or group they go with."""
-
-    units: int
-    desired: int
-    scope: str
-    name: str
 
 
 @dataclass(frozen=True)
@@ -111,19 +101,20 @@ class Field:
         offered = self._together(desired, desired, room)
         return Shortfall("all", desired, desired, offered) if offered < desired else None
 
-    def largest_loss(self, desired: int) -> Loss:
-        """The most of `desired` units that the bounds let stand where one event takes them."""
-        room = {domain.name: self._room(domain, desired) for domain in self.domains}
-        worst = Loss(0, desired, "capacity domain", "")
-        for domain in self.domains:
-            if room[domain.name] > worst.units:
-                worst = Loss(min(room[domain.name], desired), desired, "capacity domain", domain.name)
-        for kind, groups in self.kinds.items():
-            for name, members in groups.items():
-                units = min(desired, self._group_limit(members, desired), sum(room[d.name] for d in members))
-                if units > worst.units:
-                    worst = Loss(units, desired, kind, name)
-        return worst
+    def most_in(self, names: Collection[str], desired: int) -> int:
+        """The most of `desired` units that the bounds let stand in some of the domains, whatever group those make up.
+
+        Exact where each kind alone binds, and never too low: kinds that cross are judged one by one.
+        """
+        inside = {domain.name: self._room(domain, desired) for domain in self.domains if domain.name in names}
+        most = min(desired, sum(inside.values()))
+        for groups in self.kinds.values():
+            within = sum(
+                min(self._group_limit(members, desired), sum(inside.get(d.name, 0) for d in members))
+                for members in groups.values()
+            )
+            most = min(most, within)
+        return most
 
     def _room(self, domain: Domain, desired: int) -> int:
         most = min(domain.capacity, limit(self.shares.pool_permille, desired, domain.quantum))

@@ -10,8 +10,8 @@ from time import perf_counter
 from contracts.findings import exit_code
 from ebbtide.advice import Advice
 from ebbtide.estate import Source, checked, known_region, require_estate, source, tree_of
+from ebbtide.judged import Judged
 from ebbtide.render_compile import CompiledRegion, as_document, as_text
-from ebbtide.render_findings import Judged
 from ebbtide.render_findings import as_document as findings_as_document
 from ebbtide.render_findings import as_text as findings_as_text
 from ebbtide.terminal import Terminal

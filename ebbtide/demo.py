@@ -18,6 +18,7 @@ from ebbtide.state import RunRecord, State, being_written
 from ebbtide.terminal import Bars, Terminal
 from reconciler.desired import Partition, partition
 from repo_layout.adapters.git_lay import Authorship, files_below, lay
+from repo_layout.losses import losses_under_waivers
 
 OURS, THEIRS = "ebbtide", "price-first"
 
@@ -70,6 +71,7 @@ def _run(args: argparse.Namespace, terminal: Terminal, state: State, chosen: Los
         lost_at=noticed_at(events, lost),
         report=str(state.report),
         seconds=perf_counter() - began,
+        waived=losses_under_waivers(estate, args.region),
     )
     if terminal.as_json:
         terminal.document(as_document(screen, [plain(policy) for policy in record.policies]))

@@ -14,7 +14,7 @@ from contracts.findings import Severity
 from ebbtide.advice import Advice, unknown
 from ebbtide.text import count
 from repo_layout.adapters.cue import Cue
-from repo_layout.adapters.git import read_commit, read_worktree
+from repo_layout.adapters.git import read_commit, read_staged, read_worktree
 from repo_layout.adapters.git_open import is_url
 from repo_layout.compiled import REGION
 from repo_layout.layout import Located, locate
@@ -31,13 +31,18 @@ PAYLOAD = REGION
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What is read: `where` it is, the `commit` asked for (empty: files on disk), and words for the screen."""
+    """What is read: `where` it is, the `commit` asked for (empty: files on disk, or those that are staged), and words
+    for the screen.
+    """
 
     where: str
     commit: str
+    staged: bool = False
 
     def described(self, tree: Tree) -> str:
         """What was read, for a summary line."""
+        if self.staged:
+            return f"{self.where} as it is staged"
         if tree.commit == WORKTREE:
             return f"{self.where} as it lies on disk"
         return f"commit {tree.commit[:12]} of {self.where}"
@@ -48,7 +53,7 @@ def reference() -> Path:
     return Path(str(files("repo_layout").joinpath("estate")))
 
 
-def source(where: str, *, commit: str | None = None, worktree: bool = False) -> Source:
+def source(where: str, *, commit: str | None = None, worktree: bool = False, staged: bool = False) -> Source:
     """What to read for a path or address: HEAD of a repository, the files of any other folder, unless told otherwise.
 
     Raises `Advice` when there is nothing of the kind.
@@ -57,16 +62,17 @@ def source(where: str, *, commit: str | None = None, worktree: bool = False) -> 
         what = "--commit" if where else "the path"
         raise Advice(f"{what} is empty", hint="name one, or leave it out; a variable may be unset")
     if is_url(where):
-        if worktree:
-            raise Advice(f"{where} is an address and has no files on disk", hint="leave --worktree out")
+        if worktree or staged:
+            option = "--worktree" if worktree else "--staged"
+            raise Advice(f"{where} is an address and has no files on disk", hint=f"leave {option} out")
         return Source(where, commit or "HEAD")
     path = Path(where)
     if not path.exists():
         raise Advice(f"there is no {where}", hint="name the folder or repository that holds ebbtide.yaml")
     if not path.is_dir():
         raise Advice(f"{where} is no folder", hint="name the folder or repository that holds ebbtide.yaml")
-    if worktree:
-        return Source(where, "")
+    if worktree or staged:
+        return Source(where, "", staged)
     if commit and not is_repository(path):
         raise Advice(f"{where} is no Git repository and has no commits", hint="leave --commit out to read its files")
     if commit or is_repository(path):
@@ -79,8 +85,39 @@ def is_repository(path: Path) -> bool:
     return (path / ".git").exists() or ((path / "objects").is_dir() and (path / "refs").is_dir())
 
 
+def below_repository(what: Source) -> str:
+    """Where the files read from disk lie below the root of their repository, ending in a slash: an estate may be one
+    folder of many. Empty at the root, for a commit, and outside any repository.
+    """
+    if what.commit:
+        return ""
+    folder = Path(what.where).resolve()
+    root = _repository_around(folder) or folder
+    return "" if root == folder else f"{folder.relative_to(root).as_posix()}/"
+
+
+def edited_since(what: Source, tree: Tree) -> tuple[str, ...]:
+    """Paths of an estate's files that lie on disk otherwise than in HEAD, which was read in their place: a person who
+    edits and forgets to commit has to be told. Empty for another commit, and for bare and remote repositories.
+    """
+    if what.commit != "HEAD" or is_url(what.where) or not (Path(what.where) / ".git").exists():
+        return ()
+    lying = read_worktree(Path(what.where)).files
+    every = sorted(path for path in {*lying, *tree.files} if isinstance(locate(path), Located))
+    return tuple(path for path in every if lying.get(path) != tree.files.get(path))
+
+
+def _repository_around(folder: Path) -> Path | None:
+    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+
+
 def tree_of(what: Source) -> Tree:
     """The files; errors are those of the Git adapters."""
+    if what.staged:
+        root = _repository_around(Path(what.where).resolve())
+        if root is None:
+            raise Advice(f"{what.where} is in no Git repository", hint="use --worktree to read its files")
+        return read_staged(root, below=below_repository(what))
     if not what.commit:
         return read_worktree(Path(what.where))
     return read_commit(what.where, what.commit, cache=cache_folder())

@@ -43,6 +43,7 @@ class Command:
     help: str
     story: str
     add: Callable[[argparse.ArgumentParser], None]
+    forms: tuple[str, ...] = ("text", "json")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -67,7 +68,7 @@ def parser() -> argparse.ArgumentParser:
         )
         command.add(one)
         if command.name not in ("explain", "keys"):  # their kinds have them each
-            _always(one)
+            _always(one, command.forms)
     return top
 
 
@@ -78,8 +79,8 @@ class _Wide(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=26, width=WIDTH)
 
 
-def _always(to: argparse.ArgumentParser) -> None:
-    to.add_argument("--output", choices=("text", "json"), default="text", help="how to write the result")
+def _always(to: argparse.ArgumentParser, forms: tuple[str, ...] = ("text", "json")) -> None:
+    to.add_argument("--output", choices=forms, default="text", help="how to write the result")
     to.add_argument("--progress", action="store_true", help="tell progress on stderr although it is no terminal")
 
 
@@ -88,6 +89,18 @@ def _validate(to: argparse.ArgumentParser) -> None:
     which = to.add_mutually_exclusive_group()
     which.add_argument("--commit", metavar="REV", help="the commit to read (default: HEAD of a repository)")
     which.add_argument("--worktree", action="store_true", help="the files as they lie on disk, committed or not")
+    which.add_argument("--staged", action="store_true", help="the files as the next commit would have them")
+
+
+def _init(to: argparse.ArgumentParser) -> None:
+    to.add_argument("folder", metavar="DIR", help="a folder that is not there yet, or is empty")
+    to.add_argument("--estate", metavar="NAME", help="the estate's name (default: the folder's)")
+    to.add_argument("--region", metavar="NAME", default="north", help="its one region (default: %(default)s)")
+    to.add_argument("--team", metavar="NAME", default="first-team", help="its first team (default: %(default)s)")
+    hosts = ("github", "gitlab", "none")
+    to.add_argument("--host", choices=hosts, default="github", help="whose CI workflow (default: %(default)s)")
+    to.add_argument("--no-git", dest="git", action="store_false", help="the files alone, no repository and no commit")
+    to.add_argument("--dry-run", action="store_true", help="list the files and write nothing")
 
 
 def _compile(to: argparse.ArgumentParser) -> None:
@@ -261,7 +274,12 @@ COMMANDS = (
             _demo),
     Command("validate", "check the reviewed files of an estate",
             "Checks every reviewed file: form and schema first, then what the platform could not honour. A commit is "
-            "read from Git without a work tree; a plain folder as it lies on disk.", _validate),
+            "read from Git without a work tree; a plain folder as it lies on disk.", _validate,
+            ("text", "json", "sarif", "github", "gitlab")),
+    Command("init", "lay down a small estate of one's own",
+            "Lays a small estate into a new folder: one region, eight aggregates in four halls to lend from, contracts "
+            "of two typical kinds, owners, CI; a Git repository whose first commit is yours. Writes over nothing.",
+            _init),
     Command("compile", "make the payloads of a commit that CI signs",
             "Checks a commit and writes what a region's reconciler and each workload's nodes are given of it, as bytes "
             "that are the same on any machine. Writes the whole folder or, where the estate is refused, nothing.",

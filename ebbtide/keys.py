@@ -24,6 +24,7 @@ from contracts.untrusted import Reason, Untrusted
 from ebbtide.advice import Advice
 from ebbtide.render_trust import key_set_document, key_set_text
 from ebbtide.terminal import Terminal
+from ebbtide.text import count
 from ebbtide.trust import key_set_of, passphrase, read_limited, replace_file
 from repo_layout.adapters.clock import now_ms
 from repo_layout.sign import CLOCKS_DIFFER_MS, Signer
@@ -49,11 +50,16 @@ def _new(args: argparse.Namespace, terminal: Terminal) -> int:
     named: list[tuple[str, str]] = args.key or [("ci", "both")]
     if len({name for name, _ in named}) < len(named):
         raise Advice("two keys have one name", hint="name each --key once")
+    thresholds = {Role.BUNDLES: args.threshold or 1, Role.KEYS: args.keys_threshold or 1}
+    for asked, needed in thresholds.items():
+        able = sum(asked in ROLES[role] for _, role in named)
+        if able < needed:
+            told = f"{count(needed, 'key')} must sign {asked.value}, and {able} of these may"
+            raise Advice(told, hint="make more with --key NAME[:ROLE], or lower the threshold")
     made = [
         PublicKey(make_key(folder, name, passphrase=words), name, ROLES[role], *_window(args, now))
         for name, role in named
     ]
-    thresholds = {Role.BUNDLES: args.threshold or 1, Role.KEYS: args.keys_threshold or 1}
     keys = KeySet(args.estate, 1, now, thresholds, {key.id: key for key in made})
     mine = [name for name, role in named if Role.KEYS in ROLES[role]]
     signers = [signer(folder / f"{name}{PRIVATE}", passphrase=words) for name in mine]

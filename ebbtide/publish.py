@@ -13,10 +13,12 @@ from contracts.verify import NOTHING, Expects, verify
 from ebbtide.advice import Advice
 from ebbtide.estate import cache_folder
 from ebbtide.terminal import Terminal
+from ebbtide.text import count
 from ebbtide.trust import Folder, folder_at, key_set_of, read_limited
 from repo_layout.adapters.bundle_refs import fetch_bundles, publish, ref_of, tip_of
 from repo_layout.adapters.clock import now_ms
 from repo_layout.adapters.git_lay import Authorship
+from repo_layout.adapters.git_open import shown
 from repo_layout.sign import KEY_SETS, REGION, bundles_of, facts_of
 
 BOT = ("Ebbtide", "bundles@ebbtide.invalid")
@@ -35,7 +37,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     before = fetch_bundles(args.to, compiled.region, cache=cache_folder()).files if tip is not None else {}
     there = max((facts_of(before[name]).version for name in bundles_of(REGION, before)), default=0)
     if version <= there:
-        hint = f"sign again with ebbtide sign --next {args.to}"
+        hint = f"sign again with ebbtide sign --next {shown(args.to)}"
         raise Advice(f"version {there} is published there, and this is version {version}", hint=hint)
     kept = {name: raw for name, raw in before.items() if name.startswith(KEY_SETS)}
     files = {**kept, **folder.files, **_key_sets(args.keys)}
@@ -55,8 +57,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             {"ref": ref_of(compiled.region), "commit": commit, "before": tip, "version": version, "files": len(files)}
         )
     else:
-        ref = ref_of(compiled.region)
-        terminal.lines([f"published version {version}: {len(files):,} files as {commit[:12]} on {ref} of {args.to}"])
+        where = f"{ref_of(compiled.region)} of {shown(args.to)}"
+        terminal.lines([f"published version {version}: {count(len(files), 'file')} as {commit[:12]} on {where}"])
     return 0
 
 

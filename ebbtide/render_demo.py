@@ -12,6 +12,7 @@ from ebbtide.state import PolicyRecord, RunRecord
 from ebbtide.text import Paint, clock, columns, count, date_clock, euros, ppm, words, wrapped
 from ledger.money import rounded
 from ledger.reports import NetSaving
+from repo_layout.losses import LargestLoss
 from simulation.concentration import Fall
 from simulation.summary import DaySummary
 
@@ -20,7 +21,8 @@ from simulation.summary import DaySummary
 class Screen:
     """What the screen shows: the record, the number of files of the estate, where all of it lies and how long it took.
 
-    `lost` is a lost instance with a story, empty when none was lost; `report` is empty where none was written.
+    `lost` is a lost instance with a story, empty when none was lost; `report` is empty where none was written;
+    `waived` is what workloads can lose at once where a waiver widens their bounds.
     """
 
     record: RunRecord
@@ -31,6 +33,7 @@ class Screen:
     lost_at: int
     report: str
     seconds: float
+    waived: tuple[LargestLoss, ...] = ()
 
 
 def as_text(screen: Screen, paint: Paint) -> list[str]:
@@ -41,6 +44,7 @@ def as_text(screen: Screen, paint: Paint) -> list[str]:
         *_head(screen, paint),
         "",
         *columns([("", *(paint.bold(day.policy) for day in days)), *_figures(days, paint)], "<" + ">" * len(days)),
+        *_waived(screen.waived),
         "",
         *_savings(days, paint),
         "",
@@ -135,6 +139,14 @@ def _fall(fall: Fall | None) -> str:
     return f"{fall.units} of {max(fall.desired, fall.units)} units, {max(fall.allowed, fall.allowed_then)}"
 
 
+def _waived(losses: Sequence[LargestLoss]) -> list[str]:
+    """The largest share that a waiver puts at stake, in one line."""
+    if not losses:
+        return []
+    worst = max(losses, key=lambda loss: (loss.permille, loss.workload))
+    return wrapped(f"largest loss under a waiver, of {count(len(losses), 'workload')}: {worst.sentence}", indent="")
+
+
 def _savings(days: Sequence[DaySummary], paint: Paint) -> list[str]:
     currency = days[0].money.currency
     head = [paint.bold(f"net saving, {currency}")]
@@ -207,6 +219,7 @@ def as_document(screen: Screen, days: Sequence[dict[str, object]]) -> dict[str, 
         "days": list(days),
         "state": screen.state,
         "report": screen.report,
+        "waived_losses": [loss.document() for loss in screen.waived],
         "explain": screen.lost,
         "seconds": round(screen.seconds, 1),
     }

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from contracts.findings import Finding, Severity
+from ebbtide.judged import Judged
 from ebbtide.text import Paint, count, printable, wrapped
 
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """One run of all checks: what was read, how many files, what was found, how long it took."""
-
-    what: str
-    commit: str
-    files: int
-    findings: Sequence[Finding]
-    seconds: float
-
-
+_COMMAND = re.compile(r"(?<!\S)::|##(?=\[)")
 SUMMARY = (
     (Severity.ERROR, "error"),
     (Severity.UNJUDGED, "not judged"),
@@ -72,12 +61,19 @@ def _block(finding: Finding, paint: Paint) -> list[str]:
     serious = finding.severity in (Severity.ERROR, Severity.UNJUDGED)
     code = paint.bad(finding.code) if serious else paint.warn(finding.code)
     kind = "" if finding.severity is Severity.ERROR else f"{dict(SUMMARY)[finding.severity]}: "
-    lines = [f"{paint.bold(printable(str(finding.place)))} {code} {kind}{printable(finding.message)}"]
+    lines = [f"{paint.bold(_tame(str(finding.place)))} {code} {kind}{_tame(finding.message)}"]
     for label, value in (("seen", finding.seen), ("expected", finding.expected), ("hint", finding.hint)):
         if value:
-            first, *rest = wrapped(printable(value), indent=" " * 14) or [" " * 14]
+            first, *rest = wrapped(_tame(value), indent=" " * 14) or [" " * 14]
             lines += [f"    {paint.dim(label.ljust(8))}  {first.lstrip()}", *rest]
     return lines
+
+
+def _tame(text: str) -> str:
+    """Foreign text that neither steers a terminal nor commands the machine of a code host that reads our lines: its
+    commands are words that begin with two colons, and two number signs with a bracket.
+    """
+    return _COMMAND.sub(lambda found: "".join(f"\\u{ord(sign):04x}" for sign in found[0]), printable(text))
 
 
 def _summary(judged: Judged, paint: Paint) -> str:

@@ -14,9 +14,11 @@ from reconciler.desired import Partition
 from reconciler.fleet import Phase
 from reconciler.problem import BoundState, Scope, Shortfall
 from reconciler.steps import ADDS, Refusal, Step, StepKind
+from repo_layout.losses import LargestLoss, losses_under_waivers
 
 MOST_LINES = 40
 MOST_SHORT = 12
+MOST_WAIVED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,9 @@ def as_text(view: PlanView, paint: Paint) -> list[str]:
     lines = [*_head(view, paint), "", *_steps(decision.allowed, paint)]
     for part in (_refusals(decision.refused, paint), _shortfalls(decision.placement.shortfalls, paint)):
         lines += ["", *part] if part else []
-    lines += ["", *_bounds(view, paint), "", *_summary(view, paint)]
-    return lines
+    lines += ["", *_bounds(view, paint)]
+    lines += ["", *part] if (part := _waived(losses_under_waivers(view.part.estate, view.part.region), paint)) else []
+    return [*lines, "", *_summary(view, paint)]
 
 
 def _head(view: PlanView, paint: Paint) -> list[str]:
@@ -241,6 +244,18 @@ def _bounds(view: PlanView, paint: Paint) -> list[str]:
     return lines
 
 
+def _waived(losses: Sequence[LargestLoss], paint: Paint) -> list[str]:
+    """What waivers put at stake, the largest share first."""
+    if not losses:
+        return []
+    ordered = sorted(losses, key=lambda loss: (-loss.permille, loss.workload))
+    lines = [paint.bold("waivers") + f"  widen the bounds of {count(len(losses), 'workload')}"]
+    lines += [line for loss in ordered[:MOST_WAIVED] for line in wrapped(loss.sentence, indent="  ")]
+    if len(ordered) > MOST_WAIVED:
+        lines.append(paint.dim(f"  and {count(len(ordered) - MOST_WAIVED, 'workload')} more"))
+    return lines
+
+
 def _summary(view: PlanView, paint: Paint) -> list[str]:
     decision = view.decision
     kinds = Counter(step.kind.value for step in decision.allowed)
@@ -278,6 +293,7 @@ def as_document(view: PlanView) -> dict[str, object]:
             for short in decision.placement.shortfalls
         ],
         "tight_bounds": [_state(state) for state in tight(view)],
+        "waived_losses": [loss.document() for loss in losses_under_waivers(view.part.estate, view.part.region)],
         "excesses": [_state(state) for state in decision.placement.excesses],
         "cost_micro_per_hour": decision.placement.cost_micro,
         "unexplained": list(decision.unexplained),

@@ -14,6 +14,7 @@ from ebbtide.report_losses import Loss, dearest
 from ebbtide.report_reading import Bin, Closed, DrainTime, FoundWave, HallShare, Probe, Taking
 from ledger.events import Event, EventType
 from ledger.reports import TERMS, Reconciliation, Waste
+from repo_layout.losses import LargestLoss
 from simulation.moments import Moment
 from simulation.summary import DaySummary
 
@@ -42,7 +43,8 @@ class ReportData:
     `title` and `source` are the day's own sentences; `recorded` is false for a day of the region model. `zone` is the
     region's IANA zone. `hall_of` maps pools to halls, `tier_of` workloads to tiers. `costs` holds ticks by event id for
     at least `report_losses.paid_ids` of our events. `options` is appended to each command that the report names, such
-    as the place of the state that it was made from.
+    as the place of the state that it was made from. `waived` is what workloads can lose at once where a waiver widens
+    their bounds.
     """
 
     title: str
@@ -56,6 +58,7 @@ class ReportData:
     peer: PolicyDay
     costs: Mapping[str, int]
     options: str = ""
+    waived: tuple[LargestLoss, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Pure; called by `ebbtide.report`. Each section is a sentence that says what happ
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from ebbtide import report_charts, report_charts_spread
@@ -17,6 +17,7 @@ from ebbtide.report_losses import FATES
 from ebbtide.report_reading import Fate
 from ebbtide.report_svg import HOUR_MS, clock, figure, share_text
 from ledger.reports import percent
+from repo_layout.losses import LargestLoss
 from simulation.summary import DaySummary, Drains, quantile
 
 PROMISED_MS = 2_000
@@ -197,6 +198,8 @@ def concentration(data: ReportData, found: Findings) -> Markup:
     ]
     if found.largest is not None:
         parts += _waves(data, found.largest)
+    if data.waived:
+        parts += [tag("h3", "Under a waiver"), _waived_table(data.waived)]
     return section("bounds", "Concentration against its bounds", lead, *parts)
 
 
@@ -262,6 +265,22 @@ def _falls_table(data: ReportData) -> Markup:
                 )
     head = ("planner", "within", "workload", "time", "units that fell", "bound", "bound when placed", "desired")
     return table("Largest falls within three minutes", head, rows, columns="llllrrrr")
+
+
+def _waived_table(losses: Sequence[LargestLoss]) -> Markup:
+    """What waivers put at stake, by workload."""
+    rows = [
+        (
+            loss.workload,
+            figure(loss.units),
+            figure(loss.desired),
+            f"{loss.permille / 10:.0f} %",
+            f"{loss.scope} {loss.name}",
+        )
+        for loss in sorted(losses, key=lambda one: (-one.permille, one.workload))
+    ]
+    head = ("workload", "units at once", "interruptible units", "share", "with")
+    return table("The most that a widened bound lets fall together", head, rows, columns="lrrrl")
 
 
 def exclusions(data: ReportData, found: Findings) -> Markup:

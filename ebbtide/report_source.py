@@ -15,6 +15,7 @@ from ebbtide.grammar import DEFAULT_STATE
 from ebbtide.report_data import PolicyDay, ReportData
 from ebbtide.report_losses import paid_ids
 from ebbtide.state import PolicyRecord, RunRecord, State
+from repo_layout.losses import losses_under_waivers
 from repo_layout.model import Estate
 
 OURS, PEER = "ebbtide", "price-first"
@@ -44,6 +45,7 @@ def assembled(
         ours=ours,
         peer=peer,
         costs=costs,
+        waived=losses_under_waivers(estate, record.region),
         options="" if str(state.folder) == DEFAULT_STATE else f"--state {shlex.quote(str(state.folder))}",
     )
 

@@ -18,6 +18,7 @@ from ebbtide.terminal import Terminal
 from ledger.spool import Spool
 from reconciler.desired import Partition, partition
 from repo_layout.adapters.git_lay import Authorship, lay
+from repo_layout.losses import losses_under_waivers
 from repo_layout.model import Estate
 from simulation.trace_measures import HOUR_MS
 
@@ -97,6 +98,7 @@ def _hours(
         lost_at=noticed_at(events, lost),
         report="",
         seconds=perf_counter() - began,
+        waived=losses_under_waivers(part.estate, part.region),
     )
     if terminal.as_json:
         terminal.document(as_document(screen, [plain(mine.record)]))

@@ -16,11 +16,13 @@ from ebbtide.text import count, date_clock
 from ebbtide.trust import Folder, folder_at, passphrase, write_all
 from repo_layout.adapters.bundle_refs import fetch_bundles, tip_of
 from repo_layout.adapters.clock import now_ms
+from repo_layout.adapters.git_open import shown
 from repo_layout.sign import (
     CLOCKS_DIFFER_MS,
     REGION,
     Facts,
     bundles_of,
+    by_payload,
     facts_of,
     node_bundles,
     signed_folder,
@@ -40,7 +42,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     mine = signer(Path(args.key), passphrase=passphrase(args))
     payloads = {name: folder.files[name] for name in compiled.digests if name in folder.files}
     made = signed_folder(payloads, compiled, facts, mine)
-    all_signed = (file for name in payloads for file in bundles_of(name, folder.files))
+    all_signed = (file for name, signed in by_payload(folder.files).items() if name in payloads for file in signed)
     theirs = {file: folder.files[file] for file in all_signed if file not in made}
     _require_same(theirs, facts, args.folder)
     files = {**made, **node_bundles(payloads, {**theirs, **made})}
@@ -87,7 +89,7 @@ def _next_version(repository: str, region: str) -> int:
     files = fetch_bundles(repository, region, cache=cache_folder()).files
     there = [facts_of(files[name]).version for name in bundles_of(REGION, files)]
     if not there:
-        raise Refused(f"what {repository} has of {region} is not signed: name the version with --version")
+        raise Refused(f"what {shown(repository)} has of {region} is not signed: name the version with --version")
     return max(there) + 1
 
 

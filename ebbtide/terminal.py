@@ -51,9 +51,14 @@ class Terminal:
         self.out.write(json.dumps(document, indent=2, ensure_ascii=not unicode) + "\n")
         self.out.flush()
 
+    @property
+    def watched(self) -> bool:
+        """Whether a person looks, or asked to be told."""
+        return self.progress or self.err.isatty()
+
     def say(self, text: str) -> None:
         """One line about what goes on, where a person looks or asked for it."""
-        if self.progress or self.err.isatty():
+        if self.watched:
             self.err.write(f"{text}\n")
             self.err.flush()
 

@@ -17,7 +17,7 @@ from contracts.verify import MAX_PAYLOAD_BYTES
 from ebbtide.advice import Advice
 from ebbtide.estate import cache_folder, is_repository
 from repo_layout.adapters.bundle_refs import fetch_bundles, published_regions
-from repo_layout.adapters.git_open import is_url
+from repo_layout.adapters.git_open import is_url, shown
 from repo_layout.sign import COMPILED, KEY_SETS, NODES, REGION, SIGSTORE, Compiled, read_compiled
 
 
@@ -63,11 +63,11 @@ def published(where: str, region: str | None) -> tuple[str, Folder]:
     if region is None:
         regions = published_regions(where, cache=cache_folder())
         if len(regions) != 1:
-            told = f"{where} has bundles of {', '.join(regions) or 'no region'}"
+            told = f"{shown(where)} has bundles of {', '.join(regions) or 'no region'}"
             raise Advice(told, hint="name one with --region" if regions else "publish one with ebbtide publish")
         region = regions[0]
     found = fetch_bundles(where, region, cache=cache_folder())
-    return region, Folder(f"{where} at {found.commit[:12]}", found.files)
+    return region, Folder(f"{shown(where)} at {found.commit[:12]}", found.files)
 
 
 def key_set_of(paths: Sequence[str]) -> KeySet:
@@ -86,9 +86,13 @@ def read_limited(path: Path, limit: int) -> bytes:
 
 
 def write_all(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files below a folder, each replaced in one step."""
+    """Write files below a folder, each replaced in one step. What a lost machine loses is made again by signing."""
+    for parent in {(folder / name).parent for name in files}:
+        parent.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        replace_file(folder / name, content)
+        fresh = folder / f"{name}.new"
+        fresh.write_bytes(content)
+        fresh.replace(folder / name)
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -6,15 +6,21 @@ import argparse
 from time import perf_counter
 
 from contracts.findings import exit_code
-from ebbtide.estate import checked, require_estate, source, tree_of
-from ebbtide.render_findings import Judged, as_document, as_text
+from ebbtide.estate import below_repository, checked, edited_since, require_estate, source, tree_of
+from ebbtide.judged import Judged
+from ebbtide.refusal_pages import pages
+from ebbtide.render_findings import as_document, as_text
+from ebbtide.render_github import as_commands
+from ebbtide.render_gitlab import as_report
+from ebbtide.render_sarif import as_sarif
 from ebbtide.terminal import Terminal
+from ebbtide.text import count, listed, printable
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """0 without errors, 1 with at least one, 2 when something could not be judged."""
     began = perf_counter()
-    what = source(args.where, commit=args.commit, worktree=args.worktree)
+    what = source(args.where, commit=args.commit, worktree=args.worktree, staged=args.staged)
     tree = tree_of(what)
     require_estate(tree, what.described(tree))
     verdict = checked(tree)
@@ -24,9 +30,26 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         files=len(tree.files),
         findings=verdict.findings,
         seconds=perf_counter() - began,
+        below=below_repository(what),
+        texts=tree.files,
     )
-    if terminal.as_json:
-        terminal.document(as_document(judged))
-    else:
-        terminal.lines(as_text(judged, terminal.paint))
+    _write(judged, args.output, terminal)
+    if terminal.watched and (edited := edited_since(what, tree)):
+        told = f"{count(len(edited), 'file')} on disk not as in the commit: {listed(map(printable, edited))}"
+        terminal.say(f"{told}; --worktree judges what is on disk")
     return exit_code(verdict.findings)
+
+
+def _write(judged: Judged, form: str, terminal: Terminal) -> None:
+    """The same findings in the form that was asked for, and nothing else."""
+    match form:
+        case "json":
+            terminal.document(as_document(judged))
+        case "sarif":
+            terminal.document(as_sarif(judged, pages()))
+        case "github":
+            terminal.lines(as_commands(judged))
+        case "gitlab":
+            terminal.document(as_report(judged))
+        case _:
+            terminal.lines(as_text(judged, terminal.paint))

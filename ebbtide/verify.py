@@ -19,7 +19,8 @@ from ebbtide.terminal import Terminal
 from ebbtide.trust import Folder, folder_at, is_published, key_set_of, published, read_limited
 from repo_layout.adapters.accepted_file import AcceptedFile
 from repo_layout.adapters.clock import now_ms
-from repo_layout.sign import NODES, REGION, SIGSTORE, bundles_of, keyless_file
+from repo_layout.adapters.git_open import shown
+from repo_layout.sign import NODES, REGION, SIGSTORE, by_payload, keyless_file
 
 NODE_BUNDLE = ".bundle.json"
 
@@ -46,11 +47,13 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     try:
         keys = None if args.keyless else key_set_of(args.trust)
     except Untrusted as error:
-        return _shown(Verdict(args.where, now, args.trust[0], None, [_refused(args.trust[0], error)]), terminal)
+        return _shown(Verdict(shown(args.where), now, args.trust[0], None, [_refused(args.trust[0], error)]), terminal)
     judge = _keyless(args, accepted, now, late) if keys is None else _managed(keys, accepted, now, late)
-    checked = [_checked(part, judge, kept, keys) for part in _parts(args, keys)]
+    checked = [_checked(part, judge) for part in _parts(args, keys)]
+    if kept is not None:
+        kept.accept_all((one.verified for one in checked if one.verified is not None), keys)
     by = f"key set {keys.version} of {keys.estate}" if keys is not None else f"the trust root {args.trust[0]}"
-    return _shown(Verdict(args.where, now, by, keys, checked), terminal)
+    return _shown(Verdict(shown(args.where), now, by, keys, checked), terminal)
 
 
 def _managed(keys: KeySet, accepted: Accepted, now: int, late: Late) -> Judge:
@@ -78,11 +81,9 @@ def _keyless(args: argparse.Namespace, accepted: Accepted, now: int, late: Late)
     return judge
 
 
-def _checked(part: Part, judge: Judge, kept: AcceptedFile | None, keys: KeySet | None) -> Checked:
+def _checked(part: Part, judge: Judge) -> Checked:
     try:
         found = judge(part)
-        if kept is not None:
-            kept.accept(found, keys)
     except Untrusted as error:
         return _refused(part.file, error)
     return Checked(part.file, found)
@@ -107,6 +108,7 @@ def _parts(args: argparse.Namespace, keys: KeySet | None) -> Iterator[Part]:
 def _of_folder(folder: Folder, estate: str | None, region: str | None, node: str | None) -> Iterator[Part]:
     """Every payload with its bundles, and every node bundle; without an estate, which a key set names, keyless ones."""
     names, managed = sorted(folder.compiled.digests, key=lambda name: (name != REGION, name)), estate is not None
+    signed = by_payload(folder.files)
     if node is not None:
         if f"{NODES}{node}.json" not in names:
             nodes = [name.removeprefix(NODES).removesuffix(".json") for name in names if name.startswith(NODES)]
@@ -114,7 +116,7 @@ def _of_folder(folder: Folder, estate: str | None, region: str | None, node: str
         names = [f"{NODES}{node}.json"]
     for name in names:
         payload = folder.files.get(name, b"")
-        found = bundles_of(name, folder.files) if managed else [keyless_file(name)]
+        found = signed.get(name, []) if managed else [keyless_file(name)]
         bundles = tuple(folder.files[file] for file in found if file in folder.files)
         yield Part(name, payload, bundles, _expects(name, estate, region))
         carried = folder.files.get(name.removesuffix(".json") + NODE_BUNDLE)

@@ -6,7 +6,7 @@ Pure; called by the compiler, the ranking and the planner, so that all three agr
 from __future__ import annotations
 
 from contracts.model import Contract, Eligibility
-from pools.model import Pool
+from pools.model import HostShape, InstanceShape, Pool
 
 RELAY_S = 1
 """What the relay of a notice may take, before the node hears it."""
@@ -30,6 +30,16 @@ def units_per_instance(contract: Contract, pool: Pool) -> int:
     return min(fits)
 
 
+def instances_per_host(host: HostShape, instance: InstanceShape) -> int:
+    """Whole instances that one empty host holds."""
+    fits = [host.vcpu // instance.vcpu, host.memory // instance.memory]
+    if instance.gpu:
+        fits.append(host.gpu // instance.gpu)
+    if instance.local_disk:
+        fits.append(host.local_disk // instance.local_disk)
+    return min(fits)
+
+
 def attributes_match(eligibility: Eligibility, pool: Pool) -> bool:
     """Whether the pool offers what the contract asks of hardware and place; a GPU pool serves GPU work only."""
     offered = pool.attributes
@@ -48,12 +58,32 @@ def drain_fits(contract: Contract, pool: Pool, *, verification_margin_s: int) ->
     return contract.drain.budget + RELAY_S + REACTION_S + verification_margin_s <= pool.notice_window_s
 
 
+def checkpoint_on_notice(contract: Contract) -> int:
+    """Bytes that one unit writes once it is told to go; 0 where it writes nothing then."""
+    on_notice = contract.checkpoint.mode in ("on-notice", "both")
+    return (contract.checkpoint.size or 0) if on_notice else 0
+
+
+def checkpoint_fits(contract: Contract, pool: Pool) -> bool:
+    """Whether all units of one instance write their on-notice checkpoints within the drain budget, side by side, at the
+    throughput that the instance is sure to have.
+    """
+    writes = checkpoint_on_notice(contract) * units_per_instance(contract, pool)
+    return writes <= contract.drain.budget * pool.checkpoint_throughput
+
+
 def eligible(contract: Contract, pool: Pool, *, verification_margin_s: int) -> bool:
-    """Whether the contract may use the pool: a committed pool needs no notice window."""
+    """Whether the contract may use the pool: a committed pool gives no notice, so nothing has to fit one."""
     return (
         attributes_match(contract.eligibility, pool)
         and units_per_instance(contract, pool) >= 1
-        and (pool.committed or drain_fits(contract, pool, verification_margin_s=verification_margin_s))
+        and (
+            pool.committed
+            or (
+                drain_fits(contract, pool, verification_margin_s=verification_margin_s)
+                and checkpoint_fits(contract, pool)
+            )
+        )
     )
 
 

@@ -1,28 +1,17 @@
 """Tails of the Gamma and Poisson distributions, small enough to read: the estimate and the burst test rest on them.
 
-Pure numpy and standard library, so that no scientific package has to be installed on a control plane. The regularised
-incomplete gamma function is its power series below `a + 1` and Lentz's continued fraction above it (Abramowitz and
-Stegun 6.5.29 and 6.5.31); quantiles are found by bisection once per probability and read from a table afterwards.
+Standard library only, so that no scientific package has to be installed on a control plane, nor loaded to check an
+estate. The regularised incomplete gamma function is its power series below `a + 1` and Lentz's continued fraction above
+it (Abramowitz and Stegun 6.5.29 and 6.5.31); quantiles are found by bisection (`gamma_table` has many at once).
 """
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
 
 TERMS = 10_000
-"""More terms than either expansion needs for a shape up to `WIDEST_SHAPE`, a few hundred."""
+"""More terms than either expansion needs for a shape of 1,000, a few hundred."""
 
-NARROWEST_SHAPE = 0.02
-WIDEST_SHAPE = 1_000.0
-"""The table's ends. Outside, the end's ratio holds: below nothing is known anyway, above the quantile is the mean."""
-
-TABLE_POINTS = 121
 PRECISION = 1e-12
 QUANTILE_PRECISION = 1e-10
 
@@ -78,22 +67,6 @@ def quantile(shape: float, q: float) -> float:
         if high - low < QUANTILE_PRECISION:
             break
     return math.exp((low + high) / 2)
-
-
-@lru_cache(maxsize=16)
-def _table(q: float) -> tuple[Floats, Floats]:
-    """Log shapes, and the log of quantile over mean at each."""
-    shapes = np.geomspace(NARROWEST_SHAPE, WIDEST_SHAPE, TABLE_POINTS)
-    ratios = np.array([math.log(quantile(float(a), q) / float(a)) for a in shapes])
-    return np.log(shapes), ratios
-
-
-def quantile_over_mean(shape: Floats, q: float) -> Floats:
-    """By how much the q-quantile of a Gamma exceeds its mean, for many shapes at once: from a table, with an error
-    below 0.1 % for shapes from 0.02 to 1,000.
-    """
-    logs, ratios = _table(q)
-    return np.exp(np.interp(np.log(shape), logs, ratios))
 
 
 def poisson_tail(count: int, mean: float) -> float:

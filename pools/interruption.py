@@ -27,7 +27,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from pools.gamma import quantile_over_mean
+from pools.gamma_table import quantile_over_mean
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -18,8 +18,9 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from pools.board import Board, Kind
+from pools.board import Board
 from pools.interruption import Hazards
+from pools.kinds import Kind
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -195,10 +196,10 @@ def costs(board: Board, hazards: Hazards, rates: Rates) -> Costs:
     fallback = counted * col.fallback_h * np.maximum(0.0, guaranteed)
     waited = counted * (lost_h + col.restart_h) * col.weight * np.maximum(0.0, guaranteed)
     cost = rate * inflation + fallback + waited
-    # what it saves is judged by the mean hazard: a strict tier's caution is no price
-    expected = rate * _inflation(board, mean, _lost_h(board, mean)) + mean * col.fallback_h * np.maximum(
-        0.0, guaranteed
-    )
+    # whether it saves anything is judged by the mean hazard: a strict tier's caution is no price
+    lost_mean_h = _lost_h(board, mean)
+    weighed_h = col.fallback_h + (lost_mean_h + col.restart_h) * col.weight
+    expected = rate * _inflation(board, mean, lost_mean_h) + mean * weighed_h * np.maximum(0.0, guaranteed)
     # the first that holds is the reason
     reasons: tuple[tuple[Drop, Flags], ...] = (
         (Drop.NOT_ELIGIBLE, ~board.eligible),

@@ -21,8 +21,9 @@ import numpy as np
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools import exclusion, forward
-from pools.board import Assumptions, Board, board
+from pools.board import Board, board
 from pools.interruption import Floats, Hazards, History, Outlook, Topology, hazards, observe_arrays
+from pools.kinds import Assumptions
 from pools.provider import RateCard
 from pools.ranking import Ranking, Rates, guaranteed_micro, move_cost_micro, rank, settle
 from reconciler import evidence

@@ -32,6 +32,7 @@ from reconciler.problem import (
     Team,
 )
 from repo_layout.model import Estate
+from repo_layout.sums import gpu_factors, milli_ncu
 
 MIB = 2**20
 GIB = 2**30
@@ -102,6 +103,7 @@ def partition(estate: Estate, region: str) -> Partition:
                 groups[member].append(group.name)
     units = {(c.name, p.name): units_per_instance(c, p) for c in contracts for p in pools}
     margin = estate.region(region).verification_margin
+    factors = gpu_factors(estate)
     return Partition(
         estate=estate,
         region=region,
@@ -121,7 +123,7 @@ def partition(estate: Estate, region: str) -> Partition:
         resources={p.name: resources_of(p) for p in pools},
         strict=frozenset(c.name for c in contracts if c.tier.rank <= STRICT_RANK),
         resuming=frozenset(c.name for c in contracts if c.restart == "from-checkpoint"),
-        milli_ncu={c.name: milli_ncu(estate, c) for c in contracts},
+        milli_ncu={c.name: milli_ncu(c, factors) for c in contracts},
     )
 
 
@@ -140,14 +142,6 @@ def resources_of(pool: Pool) -> Resources:
     """What one instance of the pool takes."""
     shape = pool.instance
     return Resources(shape.vcpu, shape.memory // MIB, shape.gpu, shape.local_disk // GIB)
-
-
-def milli_ncu(estate: Estate, contract: Contract) -> int:
-    """The size of one unit in thousandths of an NCU: the larger of vCPU and memory / 4 GiB, plus its GPUs."""
-    unit = contract.unit
-    size = max(unit.vcpu * 1000, -(-unit.memory * 1000 // (4 * GIB)))
-    factors = {f.family: f.ncu for f in estate.settings.gpu_factors}
-    return size + unit.gpu * 1000 * factors.get(contract.eligibility.gpu_family or "", 0)
 
 
 def problem(part: Partition, facts: Facts) -> Problem:

@@ -71,6 +71,8 @@ ONE_FILE = {
     "EBT-165": "a pause names what it pauses, and the estate has no name",
     "EBT-166": "an observed group has evidence",
     "EBT-167": "an adoption names servers or a selector",
+    "EBT-168": "a history ends after it began",
+    "EBT-169": "a history's reclaims took instances, and those stood somewhere",
 }
 
 FEASIBILITY = {
@@ -80,6 +82,7 @@ FEASIBILITY = {
     "EBT-204": "owners, contacts, approvers and authorities are known, and limits are within authority",
     "EBT-205": "a team is known and may use the tier",
     "EBT-206": "every name that a file uses is declared",
+    "EBT-207": "an on-notice checkpoint fits the drain budget at the throughput that the instance is sure of",
     "EBT-208": "a bounding kind of group has at least four groups in a region",
     "EBT-209": "some pool holds a unit of the contract",
     "EBT-210": "an instance fits a host of its aggregate",
@@ -87,7 +90,14 @@ FEASIBILITY = {
     "EBT-212": "all money is in the estate's currency",
     "EBT-213": "a waiver is needed (warning)",
     "EBT-214": "a GPU family has an NCU factor",
+    "EBT-215": "the on-notice checkpoints of a whole group fit the gateway of the region",
+    "EBT-216": "the contracts of a team are within its limits together",
+    "EBT-217": "what one person answers for is within that person's authority together",
+    "EBT-218": "a deadline leaves time for the work at the tolerated rate of interruptions",
+    "EBT-219": "a tolerance is not below what the eligible pools were observed to do",
     "EBT-220": "the most that a workload under a waiver can lose at once (note)",
+    "EBT-221": "waivers, approvals and people were valid when the commit was made",
+    "EBT-222": "a waiver, an approval or a person that expires soon after the commit (note)",
     "EBT-230": "a pool names a join profile that is declared",
     "EBT-231": "a join profile joins every cluster whose work may stand on its pools",
     "EBT-232": "a join template has the placeholders that it needs and no other",

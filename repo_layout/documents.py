@@ -1,4 +1,4 @@
-"""The estate's remaining documents as declared: settings, directory, approvals, adoptions, waivers."""
+"""The estate's remaining documents as declared: settings, directory, approvals, adoptions, waivers, history."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from contracts.fields import (
     Zone,
 )
 from contracts.findings import Fault
+from pools.model import CHECKPOINT_THROUGHPUT
 
 
 class ClusterEntry(Declared):
@@ -50,7 +51,11 @@ class GuardLimits(Declared):
 
 
 class RegionEntry(Declared):
-    """One region: one partition by default."""
+    """One region: one partition by default.
+
+    `checkpoint_throughput` is what one instance is sure to write to the object store, in bytes a second, where its pool
+    says nothing else; `checkpoint_gateway` what the object store takes from all of them together.
+    """
 
     name: Name
     time_zone: Zone
@@ -61,6 +66,7 @@ class RegionEntry(Declared):
     verification_margin: Seconds = 5
     join_timeout: Seconds = 600
     checkpoint_gateway: SomeBytes = 10 * 2**30
+    checkpoint_throughput: SomeBytes = CHECKPOINT_THROUGHPUT
     guard: GuardLimits = GuardLimits()
 
 
@@ -224,3 +230,39 @@ class WaiverFile(Declared):
     def faults(self) -> Iterator[Fault]:
         """A group that may hold less than one of its pools."""
         yield from _shares(self.pool_share, self.group_share)
+
+
+class HistoryRow(Declared):
+    """What one pool did: instance-hours that stood there, instances taken back, and in how many reclaims."""
+
+    pool: Name
+    exposure_hours: Count
+    interruptions: Count
+    reclaims: Count
+
+    def faults(self) -> Iterator[Fault]:
+        """More reclaims than instances they took, instances that no reclaim took, or some where none stood."""
+        if self.reclaims > self.interruptions or (self.interruptions and not self.reclaims):
+            message = f"{self.reclaims} reclaims took {self.interruptions} instances"
+            expected = f"1 to {self.interruptions}" if self.interruptions else "0"
+            yield Fault(("reclaims",), "EBT-169", message, str(self.reclaims), expected)
+        elif self.interruptions and not self.exposure_hours:
+            message = f"{self.interruptions} interruptions in no instance-hour"
+            yield Fault(("exposureHours",), "EBT-169", message, "0", "the instance-hours that stood there")
+
+
+class HistoryFile(Declared):
+    """`history/<region>.yaml`: what the pools of a region were observed to do, from a day to a day."""
+
+    api_version: Literal["ebbtide/v1"]
+    kind: Literal["History"]
+    region: Name
+    since: Date
+    until: Date
+    rows: tuple[HistoryRow, ...] = Field(max_length=1000)
+
+    def faults(self) -> Iterator[Fault]:
+        """A period that ends before it begins."""
+        if self.until <= self.since:
+            message = f"the history ends on {self.until} and begins on {self.since}"
+            yield Fault(("until",), "EBT-168", message, str(self.until), f"a day after {self.since}")

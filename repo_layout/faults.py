@@ -53,6 +53,8 @@ RULE_SIBLINGS: Mapping[str, frozenset[str]] = {
     "EBT-165": frozenset({"scope", "name"}),
     "EBT-166": frozenset({"fallsWith", "evidence"}),
     "EBT-167": frozenset({"servers", "selector"}),
+    "EBT-168": frozenset({"since", "until"}),
+    "EBT-169": frozenset({"exposureHours", "interruptions", "reclaims"}),
 }
 """The fields that each one-file rule compares: where one of them is wrong in itself, the rule says nothing new."""
 

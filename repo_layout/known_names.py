@@ -6,10 +6,13 @@ Called from the table in `repo_layout.feasibility`. It must not judge whether wh
 from __future__ import annotations
 
 import difflib
+import heapq
 from collections.abc import Collection, Iterator
+from dataclasses import replace
+from itertools import islice
 
 from contracts.errors import Place
-from contracts.findings import Finding
+from contracts.findings import Finding, Severity
 from repo_layout.model import Estate
 
 
@@ -22,21 +25,33 @@ def at(estate: Estate, key: str) -> Place:
     return Place("")
 
 
+FEW = 200
+"""Names that a misspelt one is compared with in full; of more, those that start alike and are about as long."""
+
+
 def unknown(code: str, place: Place, what: str, name: str, known: Collection[str]) -> Finding:
     """A name that nothing carries, with the nearest one that something does."""
-    near = difflib.get_close_matches(name, known, n=1)
-    listed = ", ".join(sorted(known)[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
+    near = difflib.get_close_matches(name, _comparable(name, known), n=1)
+    listed = ", ".join(heapq.nsmallest(8, known)) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
     hint = f"did you mean {near[0]}?" if near else ""
     return Finding(code, place, f"there is no {what} {name}", name, listed or f"a {what}", hint)
 
 
+def _comparable(name: str, known: Collection[str]) -> Collection[str]:
+    if len(known) <= FEW:
+        return known
+    alike = (one for one in sorted(known) if one[:2] == name[:2] and abs(len(one) - len(name)) <= 2)
+    return list(islice(alike, FEW))
+
+
 def names_known(estate: Estate) -> Iterator[Finding]:
-    """Clusters, regions, halls, projects, domains, and what pauses and adoptions name."""
+    """Clusters, regions, halls, projects, domains, and what pauses, adoptions, waivers and histories name."""
     yield from _contracts(estate)
     yield from _pools(estate)
     yield from _groups(estate)
     yield from _pauses(estate)
     yield from _adoptions_and_waivers(estate)
+    yield from _histories(estate)
 
 
 def families_have_factors(estate: Estate) -> Iterator[Finding]:
@@ -124,12 +139,13 @@ def _pauses(estate: Estate) -> Iterator[Finding]:
 
 def _adoptions_and_waivers(estate: Estate) -> Iterator[Finding]:
     regions = [region.name for region in estate.settings.regions]
+    rows = {region: [pool.name for pool in estate.pools_of(region)] for region in regions}
     for adoption in estate.adoptions:
         key = f"adoption/{adoption.region}/{adoption.name}"
         if adoption.region not in regions:
             yield unknown("EBT-206", at(estate, f"{key}/region"), "region", adoption.region, regions)
             continue
-        pools = [pool.name for pool in estate.pools_of(adoption.region)]
+        pools = rows[adoption.region]
         if adoption.pool not in pools:
             yield unknown("EBT-206", at(estate, f"{key}/pool"), f"pool of {adoption.region}", adoption.pool, pools)
         if adoption.workload not in estate.contract_by_name:
@@ -139,3 +155,19 @@ def _adoptions_and_waivers(estate: Estate) -> Iterator[Finding]:
         if waiver.region not in regions:
             place = at(estate, f"waiver/{waiver.region}/{waiver.eligibility_class}/region")
             yield unknown("EBT-206", place, "region", waiver.region, regions)
+
+
+def _histories(estate: Estate) -> Iterator[Finding]:
+    """A pool that left the catalogue keeps its history until somebody removes it, so that is a warning."""
+    regions = [region.name for region in estate.settings.regions]
+    rows = {region: {pool.name for pool in estate.pools_of(region)} for region in regions}
+    for history in estate.history:
+        key = f"history/{history.region}"
+        if history.region not in rows:
+            yield unknown("EBT-206", at(estate, f"{key}/region"), "region", history.region, regions)
+            continue
+        for n, row in enumerate(history.rows):
+            if row.pool not in rows[history.region]:
+                place = at(estate, f"{key}/rows/{n}/pool")
+                found = unknown("EBT-206", place, f"pool of {history.region}", row.pool, rows[history.region])
+                yield replace(found, severity=Severity.WARNING)

@@ -28,6 +28,7 @@ class Kind(enum.Enum):
     APPROVAL = "approval"
     ADOPTION = "adoption"
     WAIVER = "waiver"
+    HISTORY = "history"
     JOIN_PROFILE = "join profile"
 
 
@@ -59,10 +60,14 @@ SHAPES = {
     "approvals": _Shape(Kind.APPROVAL, "approvals/<date>-<subject>.yaml"),
     "adoptions": _Shape(Kind.ADOPTION, "adoptions/<region>/<name>.yaml"),
     "waivers": _Shape(Kind.WAIVER, "waivers/<region>/<class>.yaml"),
+    "history": _Shape(Kind.HISTORY, "history/<region>.yaml"),
     "join_profiles": _Shape(Kind.JOIN_PROFILE, "join_profiles/<name>.yaml"),
 }
 _IGNORED_FOLDERS = frozenset({".github", ".gitlab", ".gitea", ".forgejo", "docs"})
-_IGNORED_FILES = frozenset({"CODEOWNERS", "LICENSE", ".gitignore", ".gitattributes", ".editorconfig", ".gitlab-ci.yml"})
+_IGNORED_FILES = frozenset(
+    {"CODEOWNERS", "LICENSE"}
+    | {".gitignore", ".gitattributes", ".editorconfig", ".gitlab-ci.yml", ".pre-commit-config.yaml"}
+)
 _FOREIGN_EXTENSIONS = frozenset({".yml", ".json", ".cue", ".toml", ".txt"})
 
 

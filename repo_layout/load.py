@@ -19,7 +19,7 @@ from contracts.model import ContractFile
 from correlation_groups.model import GroupFile
 from pools.join_profiles import JoinProfileFile
 from pools.model import PoolFile
-from repo_layout.documents import AdoptionFile, ApprovalFile, DirectoryFile, SettingsFile, WaiverFile
+from repo_layout.documents import AdoptionFile, ApprovalFile, DirectoryFile, HistoryFile, SettingsFile, WaiverFile
 from repo_layout.faults import EMPTY, dotted, fields_at, model_faults
 from repo_layout.layout import ROOT_FILES, Kind, Located, Named, disagreement, duplicates, locate, shown
 from repo_layout.model import Estate
@@ -38,6 +38,7 @@ MODELS: Mapping[Kind, type[Declared]] = {
     Kind.APPROVAL: ApprovalFile,
     Kind.ADOPTION: AdoptionFile,
     Kind.WAIVER: WaiverFile,
+    Kind.HISTORY: HistoryFile,
     Kind.JOIN_PROFILE: JoinProfileFile,
 }
 
@@ -100,7 +101,7 @@ def read(tree: Tree, converters: Mapping[str, Converter] = CONVERTERS) -> Read:
         if path not in there:
             broken.add(kind)
             if _listed_whole(tree):
-                hint = "repo_layout/samples/valid/minimal is a small estate to start from"
+                hint = "ebbtide init DIR lays down a small estate to start from"
                 findings.append(Finding("EBT-125", Place(path), f"the estate has no {path}", "", path, hint))
     return Read(tuple(sources), tuple(findings), frozenset(broken))
 
@@ -226,6 +227,8 @@ def _against_path(source: Source, document: Declared) -> Iterator[Finding]:
             pairs = [("name", name, located.name)]
         case ApprovalFile(subject=subject, granted=granted):
             pairs = [("granted", granted.isoformat(), located.name[:10]), ("subject", subject, located.name[11:])]
+        case HistoryFile(region=region):
+            pairs = [("region", region, located.name)]
         case _:
             pass
     for field_name, seen, wanted in pairs:

@@ -19,6 +19,7 @@ from repo_layout.documents import (
     AdoptionFile,
     ApprovalFile,
     DirectoryEntry,
+    HistoryFile,
     RegionEntry,
     SettingsFile,
     TeamEntry,
@@ -33,7 +34,7 @@ class Estate:
     `committed_at` is the commit's time in milliseconds since the epoch, 0 for a work tree. `sources` maps
     `contract/NAME`, `pool/NAME`, `aggregate/REGION/NAME`, `group/REGION/NAME`, `directory/ID`, `team/NAME`,
     `region/NAME`, `cluster/NAME`, `approval/DATE-SUBJECT`, `adoption/REGION/NAME`, `waiver/REGION/CLASS`,
-    `join-profile/NAME` and `settings` to where they stand, and finds what is below them too
+    `history/REGION`, `join-profile/NAME` and `settings` to where they stand, and finds what is below them too
     (`contract/nightly-features/drain/budget`).
     """
 
@@ -47,6 +48,7 @@ class Estate:
     approvals: tuple[ApprovalFile, ...] = ()
     adoptions: tuple[AdoptionFile, ...] = ()
     waivers: tuple[WaiverFile, ...] = ()
+    history: tuple[HistoryFile, ...] = ()
     join_profiles: tuple[JoinProfileFile, ...] = ()
     sources: Mapping[str, Place] = field(default_factory=dict)
 

@@ -12,6 +12,8 @@ What goes into a region's payload, and why:
   deputies: a reconciler has to page them while the code host is down. Bundles travel in refs of the estate's own
   repository, whose readers can read `directory.yaml` anyway.
 
+Observed history stays out: the compiler weighs it, a reconciler has its own.
+
 A node payload names no person at all, for it ends in user data, which any process on the node can read.
 """
 
@@ -81,7 +83,9 @@ def digest(payload: bytes) -> str:
 
 
 def narrowed(estate: Estate, region: str) -> Estate:
-    """The estate as one region needs it, without places in files. Raises `KeyError` for a region that is not there.
+    """The estate as one region needs it, without places in files and without history.
+
+    Raises `KeyError` for a region that is not there.
 
     Doing it again changes nothing.
     """
@@ -102,6 +106,7 @@ def narrowed(estate: Estate, region: str) -> Estate:
         adoptions=tuple(a for a in estate.adoptions if a.region == region),
         waivers=tuple(w for w in estate.waivers if w.region == region),
         join_profiles=tuple(p for p in estate.join_profiles if p.name in named),
+        history=(),
         sources={},
     )
     return replace(less, directory=_answering(less))

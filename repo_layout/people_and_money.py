@@ -1,7 +1,7 @@
 """Rules about who answers for what: people, roles, teams, authority and currency; and contradictory promises.
 
-Called from the table in `repo_layout.feasibility`, with each tier's gaps filled. Expiry is not judged here: a finding
-is a function of the commit alone.
+Called from the table in `repo_layout.feasibility`, with each tier's gaps filled. What several contracts come to is
+`repo_layout.sums`'s to judge, and what has expired `repo_layout.terms`'s.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ def people_known(estate: Estate) -> Iterator[Finding]:
     for key, ident in _ids(estate):
         if ident not in estate.directory_by_id:
             yield unknown("EBT-204", at(estate, key), "directory entry", ident, estate.directory_by_id)
+    for entry in estate.directory:
+        if entry.id in entry.deputies:
+            place = at(estate, f"directory/{entry.id}/deputies/{entry.deputies.index(entry.id)}")
+            yield Finding("EBT-204", place, f"{entry.id} is their own deputy", entry.id, "somebody else's id")
     for contract in estate.contracts:
         yield from _authority(estate, contract)
 

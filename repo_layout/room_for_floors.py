@@ -6,27 +6,20 @@ on them now is the reconciler's to know.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from contracts.findings import Finding
-from contracts.model import Contract
+from contracts.model import Contract, Eligibility, Unit
 from contracts.values import format_size
-from pools.eligibility import class_of, eligible, units_per_instance
-from pools.model import HostShape, InstanceShape, Pool
+from pools.eligibility import class_of, eligible, instances_per_host, units_per_instance
+from pools.model import InstanceShape, Pool
+from repo_layout.blame import Attributed
+from repo_layout.documents import RegionEntry
 from repo_layout.known_names import at
 from repo_layout.model import Estate
-
-
-def instances_per_host(host: HostShape, instance: InstanceShape) -> int:
-    """Whole instances that one empty host holds."""
-    fits = [host.vcpu // instance.vcpu, host.memory // instance.memory]
-    if instance.gpu:
-        fits.append(host.gpu // instance.gpu)
-    if instance.local_disk:
-        fits.append(host.local_disk // instance.local_disk)
-    return min(fits)
+from repo_layout.reach import Ground
 
 
 def rows_fit_hosts(estate: Estate) -> Iterator[Finding]:
@@ -52,74 +45,162 @@ def rows_fit_hosts(estate: Estate) -> Iterator[Finding]:
         )
 
 
-@dataclass(slots=True)
-class _Hosts:
-    """What is left of one aggregate's hosts, counted whole."""
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """What is left of one host."""
 
     vcpu: int
     memory: int
     gpu: int
     local_disk: int
 
-    def take(self, pool: Pool, wanted: int) -> int:
-        """Instances of the row that still go in, at most `wanted`; they are taken."""
-        shape = pool.instance
-        per_host = instances_per_host(pool.hosts, shape)
-        fits = [wanted, per_host * pool.hosts.count, self.vcpu // shape.vcpu, self.memory // shape.memory]
+    def after(self, taken: int, shape: InstanceShape) -> _Rest:
+        return _Rest(
+            self.vcpu - taken * shape.vcpu,
+            self.memory - taken * shape.memory,
+            self.gpu - taken * shape.gpu,
+            self.local_disk - taken * shape.local_disk,
+        )
+
+    def fits(self, shape: InstanceShape) -> int:
+        fits = [self.vcpu // shape.vcpu, self.memory // shape.memory]
         if shape.gpu:
             fits.append(self.gpu // shape.gpu)
         if shape.local_disk:
             fits.append(self.local_disk // shape.local_disk)
-        taken = max(0, min(fits))
-        self.vcpu -= taken * shape.vcpu
-        self.memory -= taken * shape.memory
-        self.gpu -= taken * shape.gpu
-        self.local_disk -= taken * shape.local_disk
-        return taken
+        return min(fits)
 
 
-def floors_fit(estate: Estate) -> Iterator[Finding]:
+def _take(hosts: Counter[_Rest], shape: InstanceShape, wanted: int) -> int:
+    """Instances that go into the hosts, at most `wanted`; the fullest host first, and never across two hosts."""
+    taken = 0
+    for rest in sorted(hosts, key=lambda rest: (rest.vcpu, rest.memory, rest.gpu, rest.local_disk)):
+        each = rest.fits(shape)
+        if each < 1:
+            continue
+        count = hosts.pop(rest)
+        full = min(count, (wanted - taken) // each)
+        if full:
+            hosts[rest.after(each, shape)] += full
+            taken += full * each
+        if full < count and taken < wanted:
+            hosts[rest.after(wanted - taken, shape)] += 1
+            full, taken = full + 1, wanted
+        if full < count:
+            hosts[rest] += count - full
+            break
+    return taken
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """One contract with a floor, and the committed pools that it may use, the one that wastes least of itself first."""
+
+    contract: Contract
+    fitting: tuple[Pool, ...]
+
+
+def floors_fit(ground: Ground) -> Iterator[Attributed]:
     """The floors of each region fit its committed pools, whole instances, the choosiest contracts first."""
+    estate = ground.estate
     for region in estate.settings.regions:
-        committed = [pool for pool in estate.pools_of(region.name) if pool.committed]
-        left = {
-            pool.aggregate: _Hosts(
-                pool.hosts.count * pool.hosts.vcpu,
-                pool.hosts.count * pool.hosts.memory,
-                pool.hosts.count * pool.hosts.gpu,
-                pool.hosts.count * pool.hosts.local_disk,
-            )
-            for pool in committed
-        }
-        asking = []
-        for contract in estate.contracts_of(region.name):
-            if contract.floor:
-                fitting = [
-                    p for p in committed if eligible(contract, p, verification_margin_s=region.verification_margin)
-                ]
-                asking.append((len(fitting), contract.name, contract, fitting))
+        left, asking = _committed(estate, region)
         asked: dict[str, int] = defaultdict(int)
-        for _, _, contract, fitting in sorted(asking, key=lambda item: item[:2]):
+        rivals = _rivals(asking, f"aggregate/{region.name}")
+        for each in asking:
+            contract = each.contract
             name = class_of(contract.eligibility)
             asked[name] += contract.floor
-            if (short := _place(contract, fitting, left)) > 0:
-                yield _no_room(estate, contract, region=region.name, fitting=fitting, asked=asked[name], short=short)
+            if (short := _place(each, left)) > 0:
+                found = _no_room(estate, each, region=region.name, asked=asked[name], short=short)
+                alone = frozenset({f"contract/{contract.name}", f"aggregate/{region.name}"})
+                yield Attributed(found, rivals[each.fitting[0].aggregate] if each.fitting else alone)
 
 
-def _place(contract: Contract, fitting: list[Pool], left: dict[str, _Hosts]) -> int:
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What the floors leave of one committed aggregate, over all its hosts."""
+
+    vcpu: int
+    gpu: int
+
+
+def left_after_floors(estate: Estate, region: RegionEntry) -> Mapping[str, Left]:
+    """What every floor of a region leaves of its committed aggregates, by name, placed as `floors_fit` places them."""
+    left, asking = _committed(estate, region)
+    for each in asking:
+        _place(each, left)
+    return {
+        name: Left(sum(rest.vcpu * n for rest, n in hosts.items()), sum(rest.gpu * n for rest, n in hosts.items()))
+        for name, hosts in left.items()
+    }
+
+
+def _committed(estate: Estate, region: RegionEntry) -> tuple[Mapping[str, Counter[_Rest]], list[_Asking]]:
+    """The empty hosts of a region's committed aggregates, and who asks for them, the choosiest first."""
+    committed = [pool for pool in estate.pools_of(region.name) if pool.committed]
+    hosts = {
+        pool.aggregate: Counter(
+            {_Rest(pool.hosts.vcpu, pool.hosts.memory, pool.hosts.gpu, pool.hosts.local_disk): pool.hosts.count}
+        )
+        for pool in committed
+    }
+    asking = _asking(estate.contracts_of(region.name), committed)
+    return hosts, sorted(asking, key=lambda one: (len(one.fitting), one.contract.name))
+
+
+def _asking(contracts: Sequence[Contract], committed: Sequence[Pool]) -> list[_Asking]:
+    """The contracts with a floor; those alike share what they may use."""
+    known: dict[tuple[Eligibility, Unit], tuple[Pool, ...]] = {}
+    found = []
+    for contract in contracts:
+        if not contract.floor:
+            continue
+        alike = (contract.eligibility, contract.unit)
+        if alike not in known:
+            fitting = [pool for pool in committed if eligible(contract, pool, verification_margin_s=0)]
+            fitting.sort(key=lambda p: (p.instance.vcpu / units_per_instance(contract, p), p.name))
+            known[alike] = tuple(fitting)
+        found.append(_Asking(contract, known[alike]))
+    return found
+
+
+def _rivals(asking: Sequence[_Asking], shelf: str) -> Mapping[str, frozenset[str]]:
+    """By aggregate what its floors rest on: the region's shelf of aggregates, and every floor that draws on the same
+    hosts, directly or through an aggregate that both may use.
+    """
+    pots: dict[str, set[str]] = {}
+    for aggregates, names in _by_aggregates(asking).items():
+        pot = {shelf, *(f"contract/{name}/floor" for name in names)}
+        met = {id(pots[one]): pots[one] for one in aggregates if one in pots}
+        for other in met.values():
+            pot |= other
+        joined = {one for one, other in pots.items() if id(other) in met} | aggregates
+        pots |= dict.fromkeys(joined, pot)
+    frozen = {id(pot): frozenset(pot) for pot in pots.values()}
+    return {aggregate: frozen[id(pot)] for aggregate, pot in pots.items()}
+
+
+def _by_aggregates(asking: Sequence[_Asking]) -> Mapping[frozenset[str], list[str]]:
+    found: dict[frozenset[str], list[str]] = {}
+    for each in asking:
+        found.setdefault(frozenset(pool.aggregate for pool in each.fitting), []).append(each.contract.name)
+    return found
+
+
+def _place(asking: _Asking, left: Mapping[str, Counter[_Rest]]) -> int:
     """Put a floor into the pools that waste least of an instance; the units that found no room."""
-    units = contract.floor
-    for pool in sorted(fitting, key=lambda p: (p.instance.vcpu / units_per_instance(contract, p), p.name)):
-        each = units_per_instance(contract, pool)
-        units -= each * left[pool.aggregate].take(pool, -(-units // each))
+    units = asking.contract.floor
+    for pool in asking.fitting:
+        each = units_per_instance(asking.contract, pool)
+        units -= each * _take(left[pool.aggregate], pool.instance, -(-units // each))
         if units <= 0:
             return 0
     return units
 
 
-def _no_room(
-    estate: Estate, contract: Contract, *, region: str, fitting: list[Pool], asked: int, short: int
-) -> Finding:
+def _no_room(estate: Estate, asking: _Asking, *, region: str, asked: int, short: int) -> Finding:
+    contract, fitting = asking.contract, asking.fitting
     name = class_of(contract.eligibility)
     room = sum(
         units_per_instance(contract, pool) * instances_per_host(pool.hosts, pool.instance) * pool.hosts.count

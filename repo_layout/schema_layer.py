@@ -28,6 +28,7 @@ ROOT_KEYS: Mapping[Kind, str] = {
     Kind.APPROVAL: "approval",
     Kind.ADOPTION: "adoption",
     Kind.WAIVER: "waiver",
+    Kind.HISTORY: "history",
     Kind.JOIN_PROFILE: "joinProfile",
 }
 MAX_FAULTS = 10_000

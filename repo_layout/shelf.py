@@ -13,7 +13,7 @@ from contracts.tiers import complete
 from correlation_groups.model import GroupFile
 from pools.join_profiles import JoinProfileFile
 from pools.model import Pool, PoolFile, rows_of
-from repo_layout.documents import AdoptionFile, ApprovalFile, DirectoryFile, SettingsFile, WaiverFile
+from repo_layout.documents import AdoptionFile, ApprovalFile, DirectoryFile, HistoryFile, SettingsFile, WaiverFile
 from repo_layout.layout import Named
 from repo_layout.model import Estate
 from repo_layout.source import Path, Places, Source
@@ -32,6 +32,7 @@ class Shelf:
     approvals: list[ApprovalFile] = field(default_factory=list)
     adoptions: list[AdoptionFile] = field(default_factory=list)
     waivers: list[WaiverFile] = field(default_factory=list)
+    histories: list[HistoryFile] = field(default_factory=list)
     join_profiles: list[JoinProfileFile] = field(default_factory=list)
     known: dict[str, tuple[Source, Path]] = field(default_factory=dict)
 
@@ -78,6 +79,19 @@ class Shelf:
             case WaiverFile(region=region, eligibility_class=name):
                 self.waivers.append(document)
                 self.known[f"waiver/{region}/{name}"] = (source, ())
+            case HistoryFile(region=region):
+                self.histories.append(document)
+                self.known[f"history/{region}"] = (source, ())
+                return [
+                    self._name(
+                        source,
+                        f"history/{region}/{row.pool}",
+                        row.pool,
+                        ("rows", at, "pool"),
+                        within=f"the history of {region}",
+                    )
+                    for at, row in enumerate(document.rows)
+                ]
             case _:
                 pass
         return []
@@ -112,10 +126,12 @@ class Shelf:
         """The estate, sorted by name; None where the settings are missing or wrong."""
         if self.settings is None:
             return None
-        windows = {region.name: region.notice_window for region in self.settings.regions}
+        regions = {region.name: region for region in self.settings.regions}
         pools: dict[str, Pool] = {}
         for declared in self.pools:
-            for row in rows_of(declared, default_window_s=windows.get(declared.region, 0)):
+            region = regions.get(declared.region)
+            window, throughput = (region.notice_window, region.checkpoint_throughput) if region else (0, 1)
+            for row in rows_of(declared, default_window_s=window, default_throughput=throughput):
                 pools.setdefault(row.name, row)
         contracts = {c.name: c for c in reversed(self.contracts)}
         return Estate(
@@ -129,6 +145,7 @@ class Shelf:
             approvals=tuple(sorted(self.approvals, key=lambda a: (a.granted, a.subject))),
             adoptions=tuple(sorted(self.adoptions, key=lambda a: (a.region, a.name))),
             waivers=tuple(sorted(self.waivers, key=lambda w: (w.region, w.eligibility_class))),
+            history=tuple(sorted(self.histories, key=lambda h: h.region)),
             join_profiles=tuple(sorted(self.join_profiles, key=lambda p: p.name)),
             sources=Places(self.known),
         )

@@ -38,7 +38,7 @@ SHORT_ID = 12
 MAX_WORKLOADS = 100_000
 CLOCKS_DIFFER_MS = 300_000
 """What is signed, and a key, begins to hold so long before it is made: a clock that is behind takes it at once."""
-_MANAGED = re.compile(rf"[0-9a-f]{{{SHORT_ID}}}{re.escape(SIGSTORE)}", re.ASCII)
+_MANAGED = re.compile(rf"([^.]+)\.[0-9a-f]{{{SHORT_ID}}}{re.escape(SIGSTORE)}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +144,10 @@ def node_bundles(payloads: Mapping[str, bytes], bundles: Mapping[str, bytes]) ->
 
     Raises `Refused` for one above 8 KiB.
     """
-    files = {}
+    files, signed = {}, by_payload(bundles)
     for name, payload in payloads.items():
         if name.startswith(NODES):
-            mine = [bundles[file] for file in bundles_of(name, bundles)]
+            mine = [bundles[file] for file in signed.get(name, [])]
             files[f"{name.removesuffix('.json')}.bundle.json"] = write_node_bundle(payload, mine)
     return files
 
@@ -159,8 +159,16 @@ def bundle_file(name: str, key_id: str) -> str:
 
 def bundles_of(name: str, files: Iterable[str]) -> list[str]:
     """The sorted files that hold bundles with managed keys of the payload in the file `name`."""
-    stem = f"{name.removesuffix('.json')}."
-    return sorted(file for file in files if file.startswith(stem) and _MANAGED.fullmatch(file, len(stem)))
+    return by_payload(files).get(name, [])
+
+
+def by_payload(files: Iterable[str]) -> dict[str, list[str]]:
+    """The sorted files that hold bundles with managed keys, by the file of their payload."""
+    found: dict[str, list[str]] = {}
+    for file in sorted(files):
+        if name := _MANAGED.fullmatch(file):
+            found.setdefault(f"{name[1]}.json", []).append(file)
+    return found
 
 
 def keyless_file(name: str) -> str:

@@ -1,186 +1,135 @@
-"""Rules about spread: which pools a contract may use at all, and whether its bounds can be kept in them.
+"""Rules about spread: whether a contract's pools give its drain and its checkpoint time, and its bounds a place.
 
-Called from the table in `repo_layout.feasibility`. Limits and counting are `correlation_groups`'s, eligibility is
-`pools`'s; here they meet the estate.
+Called from the table in `repo_layout.feasibility`; what a contract may use is `repo_layout.reach`'s to say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from contracts.findings import Finding, Severity
-from contracts.model import Contract, Eligibility, Unit
-from correlation_groups.reach import Domain, Field, Shortfall
-from correlation_groups.spread import Shares, lot
-from pools.eligibility import REACTION_S, RELAY_S, attributes_match, class_of, drain_fits, units_per_instance
+from contracts.values import format_size
+from correlation_groups.reach import Field, Shortfall
+from pools.eligibility import REACTION_S, RELAY_S, checkpoint_on_notice, class_of, units_per_instance
 from pools.model import Pool
-from repo_layout.documents import RegionEntry
+from repo_layout.blame import Attributed
 from repo_layout.known_names import at
-from repo_layout.model import Estate
-from repo_layout.room_for_floors import instances_per_host
+from repo_layout.reach import Ground, Reach, shares_of
 
 LEAST_GROUPS = 4
 """Groups that a bounding kind has at least: with three, 30 % each leave a tenth of the work without a place."""
 
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """What one contract may use: reclaimable pools of the right kind, and those of them that its drain fits."""
-
-    contract: Contract
-    region: RegionEntry
-    offered: tuple[Pool, ...]
-    fitting: tuple[Pool, ...]
-    shares: Shares
-    waived: bool
-
-    @property
-    def interruptible(self) -> int:
-        """Units above the floor, at the maximum."""
-        return self.contract.maximum - self.contract.floor
+SHOWN = 4
+"""Pools that a message names; it says how many more there are."""
 
 
-def reaches(estate: Estate) -> Iterator[Reach]:
-    """Each contract above its floor, with what it may use; one whose cluster no region has is EBT-206's."""
-    for region in estate.settings.regions:
-        pools = [pool for pool in estate.pools_of(region.name) if not pool.committed]
-        known: dict[tuple[Eligibility, Unit, int], tuple[tuple[Pool, ...], tuple[Pool, ...]]] = {}
-        for contract in estate.contracts_of(region.name):
-            if contract.maximum == contract.floor:
-                continue
-            alike = (contract.eligibility, contract.unit, contract.drain.budget)
-            if alike not in known:
-                known[alike] = _usable(contract, pools, region.verification_margin)
-            offered, fitting = known[alike]
-            shares, waived = shares_of(estate, region.name, class_of(contract.eligibility))
-            yield Reach(contract, region, offered, fitting, shares, waived)
-
-
-def _usable(contract: Contract, pools: Sequence[Pool], margin_s: int) -> tuple[tuple[Pool, ...], tuple[Pool, ...]]:
-    """The pools that offer what the contract asks, and those of them whose notice its drain fits."""
-    offered = tuple(
-        pool
-        for pool in pools
-        if attributes_match(contract.eligibility, pool) and units_per_instance(contract, pool) >= 1
-    )
-    return offered, tuple(pool for pool in offered if drain_fits(contract, pool, verification_margin_s=margin_s))
-
-
-def shares_of(estate: Estate, region: str, eligibility_class: str) -> tuple[Shares, bool]:
-    """The bounds of a class in a region, and whether a waiver widens them."""
-    bounds = estate.settings.bounds
-    shares = Shares(bounds.pool_share * 10, bounds.group_share * 10, bounds.pools)
-    waived = shares
-    for waiver in estate.waivers:
-        if (waiver.region, waiver.eligibility_class) == (region, eligibility_class):
-            waived = waived.widened(Shares(waiver.pool_share * 10, waiver.group_share * 10, waiver.pools))
-    return waived, waived != shares
-
-
-def field_of(estate: Estate, reach: Reach, pools: tuple[Pool, ...]) -> Field:
-    """The capacity domains of some pools, as one contract sees them."""
-    gang = reach.contract.gang_size
-    groups = groups_by_domain(estate, reach.region.name)
-    quanta: dict[str, int] = {}
-    room: dict[str, dict[str, int]] = {}
-    for pool in pools:
-        each = units_per_instance(reach.contract, pool)
-        quanta[pool.domain] = max(quanta.get(pool.domain, 0), lot(each, gang).units)
-        holds = each * instances_per_host(pool.hosts, pool.instance) * pool.hosts.count
-        aggregates = room.setdefault(pool.domain, {})
-        aggregates[pool.aggregate] = max(aggregates.get(pool.aggregate, 0), holds)
-    return Field(
-        tuple(Domain(name, quanta[name], sum(room[name].values()), groups.get(name, {})) for name in sorted(quanta)),
-        reach.shares,
-        gang,
-    )
-
-
-def groups_by_domain(estate: Estate, region: str) -> Mapping[str, Mapping[str, str]]:
-    """The bounding group of each kind that a domain belongs to.
-
-    A domain in several groups of one kind counts in the first by name: the kinds that follow from the building do not
-    overlap, and learnt groups are merged before they bound anything.
-    """
-    found: dict[str, dict[str, str]] = {}
-    for group in estate.groups_of(region):
-        if group.bounding and group.falls_with in estate.settings.bounds.bounding_kinds:
-            for member in group.members:
-                found.setdefault(member, {}).setdefault(group.falls_with, group.name)
-    return found
-
-
-# ------------------------------------------------------------------------------------------------------------ the rules
-
-
-def units_fit_somewhere(estate: Estate) -> Iterator[Finding]:
+def units_fit_somewhere(ground: Ground) -> Iterator[Attributed]:
     """Some reclaimable pool of the region offers what the contract asks, and holds one unit."""
-    for reach in reaches(estate):
-        if not reach.offered:
+    for reach in ground.reaches:
+        if not reach.usable.offered:
             name = class_of(reach.contract.eligibility)
             message = (
                 f"no reclaimable pool of {reach.region.name} holds a unit of {reach.contract.name}: class {name}, "
                 f"{reach.contract.unit.vcpu} vCPU, {reach.contract.unit.gpu} GPU"
             )
-            place = at(estate, f"contract/{reach.contract.name}/unit")
-            yield Finding(
-                "EBT-209", place, message, hint="change the unit or the eligibility, or set maximum to the floor"
-            )
+            place = at(ground.estate, f"contract/{reach.contract.name}/unit")
+            hint = "change the unit or the eligibility, or set maximum to the floor"
+            yield Attributed(Finding("EBT-209", place, message, hint=hint), reach.rests_on)
 
 
-def drains_fit(estate: Estate) -> Iterator[Finding]:
+def drains_fit(ground: Ground) -> Iterator[Attributed]:
     """Enough pools are left once those are gone whose notice the drain does not fit."""
-    for reach in reaches(estate):
-        if reach.offered == reach.fitting:
-            continue
-        before = field_of(estate, reach, reach.offered).first_shortfall(reach.interruptible)
-        after = field_of(estate, reach, reach.fitting).first_shortfall(reach.interruptible)
-        if after is None and reach.fitting:
-            continue
-        if before is not None and reach.fitting:
-            continue  # the spread lacks in any case, which EBT-202 says
-        yield _does_not_fit(estate, reach)
+    for reach in ground.reaches:
+        if _too_few_left(reach, reach.usable.offered, reach.usable.draining):
+            yield Attributed(_does_not_fit(ground, reach), reach.rests_on)
 
 
-def _does_not_fit(estate: Estate, reach: Reach) -> Finding:
+def checkpoints_fit(ground: Ground) -> Iterator[Attributed]:
+    """Enough pools are left once those are gone whose instances cannot write their checkpoints within the budget."""
+    for reach in ground.reaches:
+        usable = reach.usable
+        if usable.draining and _too_few_left(reach, usable.draining, usable.fitting):
+            yield Attributed(_cannot_be_written(ground, reach), reach.rests_on)
+
+
+def _too_few_left(reach: Reach, before: tuple[Pool, ...], after: tuple[Pool, ...]) -> bool:
+    """Whether it is the pools between the two that the spread lacks; where it lacks in any case, EBT-202 says so."""
+    if before == after:
+        return False
+    if not after:
+        return True
+    return reach.first_shortfall(after) is not None and reach.first_shortfall(before) is None
+
+
+def _does_not_fit(ground: Ground, reach: Reach) -> Finding:
     budget, margin = reach.contract.drain.budget, reach.region.verification_margin
     needs = budget + RELAY_S + REACTION_S + margin
-    out = sorted(set(reach.offered) - set(reach.fitting), key=lambda pool: (pool.notice_window_s, pool.name))
-    listed = ", ".join(f"{pool.name} {pool.notice_window_s} s" for pool in out[:4])
-    more = f" and {len(out) - 4} more" if len(out) > 4 else ""
+    usable = reach.usable
+    out = sorted(set(usable.offered) - set(usable.draining), key=lambda pool: (pool.notice_window_s, pool.name))
+    listed = ", ".join(f"{pool.name} {pool.notice_window_s} s" for pool in out[:SHOWN])
     message = (
         f"the drain needs {needs} s ({budget} s budget, {RELAY_S} s relay, {REACTION_S} s reaction, {margin} s "
-        f"verification), longer than the notice of {len(out)} of {len(reach.offered)} pools ({listed}{more}); the "
-        f"{len(reach.fitting)} that are left do not give the spread for {reach.interruptible} units"
+        f"verification), longer than the notice of {len(out)} of {len(usable.offered)} pools ({listed}{_more(out)}); "
+        f"{_left(reach, usable.draining)}"
     )
     longest = max(pool.notice_window_s for pool in out) - RELAY_S - REACTION_S - margin
-    place = at(estate, f"contract/{reach.contract.name}/drain/budget")
+    place = at(ground.estate, f"contract/{reach.contract.name}/drain/budget")
+    expected = f"at most {longest}s for all of these pools" if longest > 0 else "pools with a longer notice"
+    return Finding("EBT-201", place, message, f"{budget}s", expected, "lower the budget")
+
+
+def _cannot_be_written(ground: Ground, reach: Reach) -> Finding:
+    contract, usable = reach.contract, reach.usable
+    size, budget = checkpoint_on_notice(contract), contract.drain.budget
+    held = {pool.name: units_per_instance(contract, pool) for pool in usable.draining}
+
+    def takes(pool: Pool) -> int:
+        return -(-size * held[pool.name] // pool.checkpoint_throughput)
+
+    out = sorted(set(usable.draining) - set(usable.fitting), key=lambda pool: (-takes(pool), pool.name))
+    listed = ", ".join(
+        f"{pool.name} {takes(pool)} s for {held[pool.name]} x {format_size(size)} at "
+        f"{format_size(pool.checkpoint_throughput)}/s"
+        for pool in out[:SHOWN]
+    )
+    message = (
+        f"the on-notice checkpoints of one instance do not fit the drain budget of {budget} s in {len(out)} of "
+        f"{len(usable.draining)} pools ({listed}{_more(out)}); {_left(reach, usable.fitting)}"
+    )
+    most = min(budget * pool.checkpoint_throughput // held[pool.name] for pool in out) // 2**20 * 2**20
+    place = at(ground.estate, f"contract/{contract.name}/checkpoint/size")
+    hint = "make the checkpoint smaller or the budget longer, or take checkpoints by the clock (mode: periodic)"
     return Finding(
-        "EBT-201", place, message, f"{budget}s", f"at most {longest}s for all of these pools", "lower the budget"
+        "EBT-207", place, message, format_size(size), f"at most {format_size(most)} for all of these pools", hint
     )
 
 
-def bounds_reachable(estate: Estate) -> Iterator[Finding]:
+def _left(reach: Reach, pools: tuple[Pool, ...]) -> str:
+    return f"the {len(pools)} that are left do not give the spread for {reach.interruptible} units"
+
+
+def _more(pools: list[Pool]) -> str:
+    return f" and {len(pools) - SHOWN} more" if len(pools) > SHOWN else ""
+
+
+def bounds_reachable(ground: Ground) -> Iterator[Attributed]:
     """The pools and shares of the bounds can be kept at the maximum and at every smaller count."""
-    for reach in reaches(estate):
-        if not reach.fitting:
+    for reach in ground.reaches:
+        usable = reach.usable
+        if not usable.fitting:
             continue
-        whole = field_of(estate, reach, reach.fitting)
-        short = whole.first_shortfall(reach.interruptible)
+        whole = reach.field_of(usable.fitting)
+        short = reach.first_shortfall(usable.fitting)
         if short is None:
             continue
-        if (
-            reach.fitting != reach.offered
-            and field_of(estate, reach, reach.offered).first_shortfall(short.desired) is None
-        ):
-            continue  # the notice windows are to blame, which EBT-201 says
-        yield _not_reachable(estate, reach, whole, short)
+        if usable.fitting != usable.offered and reach.first_shortfall(usable.offered) is None:
+            continue  # notice windows or throughputs are to blame, which EBT-201 or EBT-207 says
+        yield Attributed(_not_reachable(ground, reach, whole, short), reach.rests_on)
 
 
-def _not_reachable(estate: Estate, reach: Reach, whole: Field, short: Shortfall) -> Finding:
+def _not_reachable(ground: Ground, reach: Reach, whole: Field, short: Shortfall) -> Finding:
     name = class_of(reach.contract.eligibility)
-    shares = reach.shares
+    shares = reach.usable.shares
     pool, group = shares.pool_permille / 10, shares.group_permille / 10
     who = f"{reach.contract.name} at {short.desired} units (class {name} in {reach.region.name})"
     if short.scope == "pools":
@@ -198,12 +147,13 @@ def _not_reachable(estate: Estate, reach: Reach, whole: Field, short: Shortfall)
         f"widen the eligibility, lower the maximum, or let waivers/{reach.region.name}/{name}.yaml widen the bound for "
         "a reason"
     )
-    place = at(estate, f"contract/{reach.contract.name}/maximum")
+    place = at(ground.estate, f"contract/{reach.contract.name}/maximum")
     return Finding("EBT-202", place, f"{who} cannot be spread: {why}", str(reach.contract.maximum), hint=hint)
 
 
-def kinds_offer_enough(estate: Estate) -> Iterator[Finding]:
+def kinds_offer_enough(ground: Ground) -> Iterator[Attributed]:
     """A bounding kind has at least four groups in a region, or a waiver of the region says otherwise."""
+    estate = ground.estate
     waived = {waiver.region for waiver in estate.waivers}
     for region in estate.settings.regions:
         groups = [group for group in estate.groups_of(region.name) if group.bounding]
@@ -213,14 +163,17 @@ def kinds_offer_enough(estate: Estate) -> Iterator[Finding]:
                 message = (
                     f"{region.name} has {len(there)} bounding groups of kind {kind}, and a bound needs {LEAST_GROUPS}"
                 )
-                place = at(estate, f"group/{region.name}/{there[0].name}/fallsWith")
+                place = at(ground.estate, f"group/{region.name}/{there[0].name}/fallsWith")
                 hint = "declare the others, set bounding: false, or write a waiver"
-                yield Finding("EBT-208", place, message, str(len(there)), f"at least {LEAST_GROUPS}", hint)
+                found = Finding("EBT-208", place, message, str(len(there)), f"at least {LEAST_GROUPS}", hint)
+                shelves = {f"group/{region.name}", f"waiver/{region.name}", "settings/bounds"}
+                yield Attributed(found, frozenset(shelves))
 
 
-def waivers_needed(estate: Estate) -> Iterator[Finding]:
+def waivers_needed(ground: Ground) -> Iterator[Finding]:
     """A waiver widens something, for a class that some contract of the region has."""
-    used = {(reach.region.name, class_of(reach.contract.eligibility)) for reach in reaches(estate)}
+    estate = ground.estate
+    used = {(reach.region.name, class_of(reach.contract.eligibility)) for reach in ground.reaches}
     regions = {region.name for region in estate.settings.regions}
     for waiver in estate.waivers:
         if waiver.region not in regions:
@@ -229,25 +182,8 @@ def waivers_needed(estate: Estate) -> Iterator[Finding]:
         if (waiver.region, waiver.eligibility_class) not in used:
             known = ", ".join(sorted(name for region, name in used if region == waiver.region))
             message = f"no contract of {waiver.region} has the class {waiver.eligibility_class}"
-            place = at(estate, f"{key}/class")
+            place = at(ground.estate, f"{key}/class")
             yield Finding("EBT-213", place, message, waiver.eligibility_class, known, severity=Severity.WARNING)
         elif not shares_of(estate, waiver.region, waiver.eligibility_class)[1]:
             message = "the waiver widens nothing: its pools and shares are within the bounds of ebbtide.yaml"
-            yield Finding("EBT-213", at(estate, key), message, hint="remove it", severity=Severity.WARNING)
-
-
-def losses_shown(estate: Estate) -> Iterator[Finding]:
-    """Where a waiver widens the bounds, the most that the workload can lose at once."""
-    for reach in reaches(estate):
-        if not reach.waived or not reach.fitting:
-            continue
-        whole = field_of(estate, reach, reach.fitting)
-        if whole.first_shortfall(reach.interruptible) is not None:
-            continue
-        loss = whole.largest_loss(reach.interruptible)
-        message = (
-            f"under its waiver {reach.contract.name} can lose {loss.units} of {loss.desired} interruptible units "
-            f"({100 * loss.units // loss.desired} %) at once, with {loss.scope} {loss.name}"
-        )
-        place = at(estate, f"contract/{reach.contract.name}")
-        yield Finding("EBT-220", place, message, severity=Severity.NOTE)
+            yield Finding("EBT-213", at(ground.estate, key), message, hint="remove it", severity=Severity.WARNING)

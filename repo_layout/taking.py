@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from contracts.dsse import Kind
 from contracts.errors import EbbtideError, Refused
-from contracts.key_set import KeySet, follow, read_signed, write_signed
+from contracts.key_set import KeySet, follow
 from contracts.untrusted import Reason, Untrusted
 from contracts.verify import Accepted, Expects, Late, Verified, verify
 from repo_layout.sign import KEY_SETS, REGION, bundles_of
@@ -85,10 +85,12 @@ def _kept(held: Held | None, keys: KeySet, now: int, problem: Problem) -> Taken:
 def _followed(keys: KeySet, offered: Mapping[str, bytes]) -> tuple[KeySet, Problem | None]:
     """The newest key set that the offer leads to, and what stopped on the way there."""
     try:
-        newer = [read_signed(raw) for name, raw in offered.items() if name.startswith(KEY_SETS)]
-        for one in sorted(newer, key=lambda one: one.keys.version):
-            if one.keys.version > keys.version:
-                keys = follow(keys, (write_signed(one.payload, one.signatures),))
+        while (raw := offered.get(f"{KEY_SETS}{keys.version + 1}.json")) is not None:
+            before = keys.version
+            keys = follow(keys, (raw,))
+            if keys.version == before:
+                told = f"{KEY_SETS}{before + 1}.json holds key set {before}: publish the one that it is named after"
+                return keys, Problem(Reason.KEY_SET_REPLAYED, told)
     except Untrusted as error:
         return keys, Problem(error.reason, str(error))
     return keys, None

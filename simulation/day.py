@@ -99,6 +99,7 @@ def hall_wave_day(trace: Trace) -> int:
     Waves of a hall with fewer than sixteen nodes up are no hall-scale waves.
     """
     complete = max((pool.joined_at for pool in trace.pools), default=trace.starts_at)
+    complete = max(complete, trace.starts_at)  # pools of a part of a trace joined before it
     first = -(-complete // DAY_MS) * DAY_MS
     best, day = 0.0, first
     for wave in waves(trace, Grouping.HALL, least=16):

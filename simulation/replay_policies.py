@@ -180,7 +180,7 @@ def _ranked(work: Work, known: Hazards) -> Sequence[Offers]:
     """Offers for each workload: the pools it tolerates, at their cost by the ranking."""
     ranking = rank(work.board, known, work.rates)
     names = np.array(work.board.pools)
-    banned = ranking.costs.drop == DROPS.index(Drop.INTOLERABLE)
+    banned = np.isin(ranking.costs.drop, [DROPS.index(Drop.INTOLERABLE), DROPS.index(Drop.DEARER)])
     # a pool about to fall may cost more than any number says: dear, and not unknown, so that work leaves it
     costs = np.where(ranking.costs.cost > 0, ranking.costs.cost, DEAREST_MICRO)
     by_class: list[Offers] = []

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pools.board import Assumptions, Kind
+from pools.kinds import Assumptions, Kind
 from reconciler.placement import place
 from reconciler.problem import DomainSupply, Held, Need, Placement, PoolSupply, Problem, Resources, Team
 from repo_layout.documents import Movement

@@ -18,7 +18,8 @@ import numpy as np
 from contracts.model import Contract, ContractFile, RunsOn, SlurmPlace, Tier, Unit
 from contracts.tiers import PRESETS, complete
 from correlation_groups.spread import Shares, limit
-from pools.board import Assumptions, Board, board, kind_of
+from pools.board import Board, board
+from pools.kinds import Assumptions, kind_of
 from pools.model import Attributes, HostShape, InstanceShape, Pool
 from pools.ranking import MICRO, Rates
 from repo_layout.documents import SettingsFile

@@ -33,7 +33,7 @@ LIMITS = {
 }
 # (limit, file or file:qualified name) -> (how far it may go, why)
 EXCEPTIONS: dict[tuple[str, str], tuple[int, str]] = {
-    ("lines", "tools/generate_estate.py"): (415, "most of it is the text of the files that it lays down"),
+    ("lines", "tools/generate_estate.py"): (420, "most of it is the text of the files that it lays down"),
 }
 
 BANNED_WORDS = frozenset({"util", "utils", "helper", "helpers", "manager", "managers", "common", "base", "misc"})

@@ -1,4 +1,4 @@
-"""Lay down the reference estate from one seed: `python tools/generate_estate.py TARGET`.
+"""Lay down the reference estate from one seed: `python -m tools.generate_estate TARGET`.
 
 Run once to make `repo_layout/estate/`, which is edited by hand since, like any estate; kept so that the shape of the
 estate (regions, halls, domains, groups, contracts) can be understood and made again. Names come from
@@ -11,6 +11,8 @@ import random
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tools.generate_history import histories
 
 SEED = 20_260
 REGIONS = {"aarhus": "Europe/Copenhagen", "bremen": "Europe/Berlin", "cadiz": "Europe/Madrid"}
@@ -232,7 +234,8 @@ def pools_of(region: str, rng: random.Random) -> dict[str, tuple[int, str, str]]
             rows = [row(f"{name}-8g", "h100-8", "reclaimable", "{vcpu: 192, memory: 2000GiB, gpu: 8}")]
             attributes = "{architecture: x86_64, gpuFamily: h100, network: infiniband}"
             hosts = "{count: 8, vcpu: 192, memory: 2000GiB, gpu: 8}"
-            files[name] = (hall, "a" if hall % 2 else "b", pool_file(region, hall, name, hosts, attributes, rows))
+            text = pool_file(region, hall, name, hosts, attributes, rows, tail="checkpointThroughput: 1GiB\n")
+            files[name] = (hall, "a" if hall % 2 else "b", text)
     return files
 
 
@@ -388,10 +391,13 @@ def generate(names: Path, seed: int) -> dict[str, str]:
     for team in teams:
         for kind, workload in team.workloads:
             files[f"contracts/{team.name}/{workload}.yaml"] = contract(team, kind, workload, rng)
+    catalogue: dict[str, dict[str, str]] = {}
     for region in REGIONS:
         pools = pools_of(region, rng)
+        catalogue[region] = {aggregate: text for aggregate, (_, _, text) in pools.items()}
         files |= {f"pools/{region}/{aggregate}.yaml": text for aggregate, (_, _, text) in pools.items()}
         files |= {f"correlation_groups/{region}/{name}.yaml": text for name, text in groups_of(region, pools).items()}
+    files |= histories(catalogue)
     files["ebbtide.yaml"] = settings(teams)
     files["directory.yaml"] = directory(teams, rng)
     files["CODEOWNERS"] = code_owners(teams)

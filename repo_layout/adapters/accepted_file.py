@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -42,9 +42,13 @@ class AcceptedFile:
 
         Raises `Untrusted` where another process accepted a newer one meanwhile.
         """
+        return self.accept_all((verified,), keys)
+
+    def accept_all(self, verified: Iterable[Verified], keys: KeySet | None = None) -> Accepted:
+        """The same for several at once: all of them, or none."""
         with self._alone():
             before = self.read()
-            after = before.having(verified, keys)
+            after = before.having_all(verified, keys)
             if after != before:
                 self._write(write_accepted(after))
             return after

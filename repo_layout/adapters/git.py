@@ -12,12 +12,13 @@ import pygit2
 
 from contracts.errors import Refused
 from repo_layout.adapters.git_follow import follow
+from repo_layout.adapters.git_index import read_staged
 from repo_layout.adapters.git_open import commit_of, open_for_reading, translated
 from repo_layout.adapters.git_tree import tree_of
 from repo_layout.adapters.worktree import read_worktree
 from repo_layout.tree import Tree
 
-__all__ = ["changed_paths", "follow", "read_commit", "read_worktree"]
+__all__ = ["changed_paths", "follow", "read_commit", "read_staged", "read_worktree"]
 
 
 def read_commit(repository: str, revision: str, *, cache: Path | None = None) -> Tree:

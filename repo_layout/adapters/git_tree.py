@@ -25,7 +25,7 @@ def tree_of(repository: pygit2.Repository, commit: pygit2.Commit) -> Tree:
     draft = TreeDraft()
     with translated(f"read the files of {commit.id}"):
         for path, entry in _entries(repository, commit, absent):
-            content = entry if isinstance(entry, Odd) else _content(repository, path, entry, absent)
+            content = entry if isinstance(entry, Odd) else content_of(repository, path, entry.id, absent)
             if not draft.add(path, content):
                 break
             if not isinstance(entry, Odd) and entry.filemode == FileMode.BLOB_EXECUTABLE:
@@ -66,16 +66,22 @@ def _path(prefix: str, entry: pygit2.Object) -> tuple[str, Odd | None]:
     except UnicodeDecodeError:
         path = prefix + raw.decode("utf-8", "backslashreplace")
         return path, Odd(path, Oddity.BAD_NAME)
-    oddity = _ODD_MODES.get(FileMode(entry.filemode))
-    return path, Odd(path, oddity) if oddity else None
+    return path, odd_of(path, FileMode(entry.filemode))
 
 
-def _content(repository: pygit2.Repository, path: str, entry: pygit2.Object, absent: Oddity) -> bytes | Odd:
+def odd_of(path: str, mode: FileMode) -> Odd | None:
+    """What is odd about an entry of this mode."""
+    oddity = _ODD_MODES.get(mode)
+    return Odd(path, oddity) if oddity else None
+
+
+def content_of(repository: pygit2.Repository, path: str, blob: pygit2.Oid, absent: Oddity) -> bytes | Odd:
+    """A file's bytes, unless it is too large or not stored here."""
     try:
-        _, size = repository.odb.read_header(entry.id)
+        _, size = repository.odb.read_header(blob)
         if size > MAX_BYTES:
             return Odd(path, Oddity.TOO_LARGE, size)
-        _, content = repository.odb.read(entry.id)
+        _, content = repository.odb.read(blob)
     except (KeyError, pygit2.GitError):
         return Odd(path, absent)
     return content

@@ -64,7 +64,7 @@ def test_admission_reads_the_payload_as_it_reads_the_files(region: str) -> None:
 
 
 def test_every_field_of_an_estate_is_in_the_payload_or_stands_beside_it() -> None:
-    beside = {"commit", "committed_at", "sources"}  # signed about it, the same, and places in files
+    beside = {"commit", "committed_at", "sources", "history"}  # signed about it; places in files; weighed when compiled
     camel = {name: name.replace("_p", "P") for name in ("join_profiles",)}
     fields = {camel.get(f.name, f.name) for f in dataclasses.fields(Estate)} - beside
     assert fields == KNOWN - {"kind", "region"}

@@ -81,6 +81,7 @@ WHOLE: Mapping[Kind, tuple[dict[str, object], ...]] = {
             "project": "p",
             "joinProfile": "j",
             "noticeWindow": "120s",
+            "checkpointThroughput": "1.5GiB",
             "userDataLimit": 65535,
             "hosts": {"count": 4, "vcpu": 64, "memory": "256GiB", "gpu": 0, "localDisk": "1TiB"},
             "attributes": {"architecture": "x86_64", "gpuFamily": "h100", "network": "infiniband"},
@@ -124,6 +125,7 @@ WHOLE: Mapping[Kind, tuple[dict[str, object], ...]] = {
                     "verificationMargin": "5s",
                     "joinTimeout": "10m",
                     "checkpointGateway": "10GiB",
+                    "checkpointThroughput": "200MiB",
                     "guard": {"window": "10m", "releaseShare": 5, "releaseCount": 25, "callRate": 20},
                 }
             ],
@@ -201,6 +203,19 @@ WHOLE: Mapping[Kind, tuple[dict[str, object], ...]] = {
             "reason": "four halls",
             "approver": "head",
             "expires": "2027-12-31",
+        },
+    ),
+    Kind.HISTORY: (
+        {
+            "apiVersion": "ebbtide/v1",
+            "kind": "History",
+            "region": "north",
+            "since": "2026-02-28",
+            "until": "2026-03-01",
+            "rows": [
+                {"pool": "r", "exposureHours": 8, "interruptions": 2, "reclaims": 1},
+                {"pool": "s", "exposureHours": 0, "interruptions": 0, "reclaims": 0},
+            ],
         },
     ),
     Kind.JOIN_PROFILE: (

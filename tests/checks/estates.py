@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,8 +18,11 @@ from repo_layout.validate import Validated, validate
 ROOT = Path(__file__).parents[2]
 MINIMAL = ROOT / "repo_layout/samples/valid/minimal"
 INVALID = ROOT / "repo_layout/samples/invalid"
+BOUNDARY = ROOT / "repo_layout/samples/boundary"
 REMOVED = "removed.txt"
 """In a sample that takes files away: their paths, one a line."""
+COMMITTED = "committed.txt"
+"""In a sample that is about the calendar: the day of the commit. Others are judged as a work tree, which has none."""
 
 FORECAST = "contracts/tides/forecast.yaml"
 HINDCAST = "contracts/tides/hindcast.yaml"
@@ -49,13 +53,23 @@ def with_lines(path: str, lines: str, files: Mapping[str, bytes] | None = None) 
     return result | {path: result.get(path, b"") + lines.encode()}
 
 
-def judged(files: Mapping[str, bytes], cue: SchemaChecker | None = None) -> Validated:
-    """The verdict on some files; without a checker, of everything but the schema layer."""
-    return validate(Tree("worktree", dict(sorted(files.items()))), cue=cue or NoSchema())
+def laid_over(sample: Path) -> tuple[dict[str, bytes], str]:
+    """The minimal estate with a sample's files over it, and the day it is committed on, if it says one."""
+    over = files_of(sample)
+    removed = over.pop(REMOVED, b"").decode().split()
+    day = over.pop(COMMITTED, b"").decode().strip()
+    return {path: content for path, content in (minimal() | over).items() if path not in removed}, day
 
 
-def findings_of(files: Mapping[str, bytes], cue: SchemaChecker | None = None) -> tuple[Finding, ...]:
-    return judged(files, cue).findings
+def judged(files: Mapping[str, bytes], cue: SchemaChecker | None = None, *, day: str = "") -> Validated:
+    """The verdict on some files; without a checker, of everything but the schema layer; committed at noon of a day."""
+    at = int(dt.datetime.fromisoformat(f"{day}T12:00:00+00:00").timestamp() * 1000) if day else 0
+    tree = Tree("worktree", dict(sorted(files.items())), committed_at=at)
+    return validate(tree, cue=cue or NoSchema())
+
+
+def findings_of(files: Mapping[str, bytes], cue: SchemaChecker | None = None, *, day: str = "") -> tuple[Finding, ...]:
+    return judged(files, cue, day=day).findings
 
 
 def source_of(kind: Kind, data: Mapping[str, object], at: int = 0) -> Source:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from correlation_groups.reach import Domain, Field, Loss, Shortfall
+from correlation_groups.reach import Domain, Field, Shortfall
 from correlation_groups.spread import Shares, limit, pools_required
 
 
@@ -40,6 +40,21 @@ def _can_be_had(field: Field, desired: int) -> bool:
         and all(sum(layout[at] for at in group) <= most for group, most in zip(members, bounds, strict=True))
         for layout in _layouts(rooms, desired, field.gang)
     )
+
+
+def _within_bounds(field: Field, layout: Sequence[int], desired: int) -> bool:
+    """Whether a layout keeps each share, whatever number of pools it uses."""
+    shares, domains = field.shares, field.domains
+    for at, domain in enumerate(domains):
+        if layout[at] > min(domain.capacity, limit(shares.pool_permille, desired, domain.quantum)):
+            return False
+    for kind in {kind for d in domains for kind in d.groups}:
+        for group in {d.groups[kind] for d in domains if kind in d.groups}:
+            held = [at for at, d in enumerate(domains) if d.groups.get(kind) == group]
+            largest = max(domains[at].quantum for at in held)
+            if sum(layout[at] for at in held) > limit(shares.group_permille, desired, largest):
+                return False
+    return True
 
 
 @st.composite
@@ -122,7 +137,22 @@ def test_a_workload_of_one_gang_is_exempt() -> None:
     assert Field(_halls(1, quantum=8), Shares(), gang=8).first_shortfall(16) is not None
 
 
-def test_the_largest_loss_is_what_one_group_may_hold() -> None:
+def test_a_group_holds_what_its_domains_and_its_bound_let_stand() -> None:
     widened = Shares(150, 400, 8)
-    assert Field(_halls(4, 2, 2, 2), widened).largest_loss(100) == Loss(40, 100, "hall", "h1")
-    assert Field(_halls(2, 2, 2, 2), widened).largest_loss(100) == Loss(30, 100, "hall", "h1")
+    field = Field(_halls(4, 2, 2, 2), widened)
+    first = {domain.name for domain in field.domains if domain.groups["hall"] == "h1"}
+    assert field.most_in(first, 100) == 40
+    assert field.most_in(sorted(first)[:2], 100) == 30
+    assert field.most_in({"elsewhere"}, 100) == 0
+
+
+@given(field=_fields(), lots=st.integers(1, 6), chosen=st.sets(st.integers(0, 4)))
+@settings(max_examples=60, deadline=None)
+def test_no_layout_within_the_bounds_puts_more_into_some_domains(field: Field, lots: int, chosen: set[int]) -> None:
+    desired, names = lots * field.gang, {f"d{at}" for at in chosen}
+    inside = [d.name in names for d in field.domains]
+    most = field.most_in(names, desired)
+    for units in range(most + 1, desired + 1):
+        for layout in _layouts([desired] * len(field.domains), desired, field.gang):
+            if sum(n for n, there in zip(layout, inside, strict=True) if there) == units:
+                assert not _within_bounds(field, layout, desired)

@@ -14,7 +14,7 @@ from repo_layout.layout import Kind
 from repo_layout.load import judge
 from repo_layout.source import Source
 from repo_layout.strict_yaml import parse
-from tests.checks.estates import INVALID, REMOVED, ROOT, files_of, findings_of, judged, minimal, source_of
+from tests.checks.estates import BOUNDARY, INVALID, ROOT, files_of, findings_of, judged, laid_over, minimal, source_of
 
 REFUSALS = ROOT / "docs" / "refusals.md"
 CONTRACTS = ROOT / "contracts" / "samples"
@@ -28,12 +28,6 @@ NOT_IN_FILES = {
     **dict.fromkeys(("EBT-310", "EBT-311", "EBT-312"), "a schema checker that is missing or does not answer"),
 }
 SAMPLES = sorted(INVALID.iterdir())
-
-
-def _laid_over(sample: Path) -> dict[str, bytes]:
-    over = files_of(sample)
-    removed = over.pop(REMOVED, b"").decode().split()
-    return {path: content for path, content in (minimal() | over).items() if path not in removed}
 
 
 def test_the_minimal_estate_has_no_finding(cue: Cue) -> None:
@@ -50,13 +44,24 @@ def test_the_reference_estate_has_notes_only(cue: Cue) -> None:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
 def test_a_sample_is_refused_with_exactly_the_code_in_its_name(sample: Path, cue: Cue) -> None:
-    findings = findings_of(_laid_over(sample), cue)
+    files, day = laid_over(sample)
+    findings = findings_of(files, cue, day=day)
     assert {finding.code for finding in findings} == {sample.name[:7]}, findings
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
 def test_a_sample_does_not_need_the_schema_layer_to_be_refused(sample: Path) -> None:
-    assert sample.name[:7] in {finding.code for finding in findings_of(_laid_over(sample))}
+    files, day = laid_over(sample)
+    assert sample.name[:7] in {finding.code for finding in findings_of(files, day=day)}
+
+
+@pytest.mark.parametrize("sample", sorted(BOUNDARY.iterdir()), ids=lambda path: path.name)
+def test_a_sample_at_the_boundary_is_just_within_the_rule_in_its_name(sample: Path, cue: Cue) -> None:
+    files, day = laid_over(sample)
+    findings = findings_of(files, cue, day=day)
+    assert sample.name[:7] not in {finding.code for finding in findings}
+    assert all(finding.severity is Severity.NOTE for finding in findings), findings
+    assert any(beyond.name[:7] == sample.name[:7] for beyond in SAMPLES)
 
 
 def test_every_code_has_a_sample_or_a_reason() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pools import exclusion
-from pools.board import Assumptions
 from pools.interruption import Outlook
+from pools.kinds import Assumptions
 from pools.ranking import Drop
 from tests.ranking.samples import TierName, contract
 from tests.ranking.test_ranking import ranked, row

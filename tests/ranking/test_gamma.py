@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from pools.gamma import lower_tail, poisson_tail, quantile, quantile_over_mean
+from pools.gamma import lower_tail, poisson_tail, quantile
+from pools.gamma_table import quantile_over_mean
 
 # Abramowitz and Stegun, table 26.8: chi-square quantiles; chi-square with n degrees is 2 Gamma(n / 2).
 CHI_SQUARE = [

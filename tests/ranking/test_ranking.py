@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from contracts.model import Checkpoint, Contract, Fallback
 from contracts.tiers import PRESETS
 from contracts.values import Money
-from pools.board import Assumptions
+from pools.board import board as board_of_pools
 from pools.interruption import Floats, Hazards, Topology
+from pools.kinds import Assumptions
 from pools.ranking import Drop, Ranked, Ranking, Rates, explain, guaranteed_micro, move_cost_micro, rank, settle
 from tests.ranking.samples import TierName, board_of, contract, pool
 
@@ -130,6 +131,18 @@ def test_a_cheap_rate_that_interruptions_make_dearer_is_dropped_too() -> None:
     # 0.24 / (1 - 0.09 x 19/60) = 0.2470 > 0.245 guaranteed, for each of two units
     found = ranked(contract(), mean=0.09, asked={"p1": Decimal("0.48")}, sure={"p1": Decimal("0.49")})
     assert found.dropped("w")["p1"] is Drop.DEARER
+
+
+def test_waiting_for_lost_hours_counts_when_a_pool_is_held_against_the_guaranteed_rate() -> None:
+    # 0.10 / (1 - 0.03 x 19/60) = 0.101 in money, and 0.03 x 19/60 x 30 = 0.285 guaranteed hours of waiting: it takes a
+    # guaranteed rate of 0.141 for each of the two units
+    for guaranteed, reason in ((Decimal("0.50"), None), (Decimal("0.28"), Drop.DEARER)):
+        sure = {**SURE, "p1": guaranteed}
+        weighed = Assumptions(lost_hour_weight=30)
+        board = board_of_pools((contract(),), POOLS, verification_margin_s=5, assumptions=weighed)
+        found = rank(board, hazards_of(board.pools, mean=0.03), Rates.of(board, ASKED, sure))
+        assert row(found).reason is reason
+        assert row(ranked(contract(), mean=0.03, sure=sure)).reason is None
 
 
 def test_a_pool_without_a_rate_gets_no_new_work() -> None:

@@ -188,6 +188,10 @@ def test_a_key_set_that_needs_two_people_says_so_until_both_signed(here: Run, ke
         (("keys", "rotate", "KEYS/keys.1.json", "--out", "KEYS/n", "--retire", "abc"), "names 0 keys"),
         (("keys", "rotate", "KEYS/keys.1.json", "--out", "KEYS/n", "--threshold", "9"), "this makes no key set"),
         (("keys", "new", "KEYS", "--estate", "x"), "is there already"),
+        (
+            ("keys", "new", "KEYS/z", "--estate", "x", "--key", "a:keys"),
+            "1 key must sign bundles, and 0 of these may",
+        ),
         (("keys", "new", "KEYS/y", "--estate", "x", "--key", "a", "--key", "a"), "two keys have one name"),
         (("sign", "OUT", "--key", "KEYS/ci.pem", "--version", "1"), "who asked for this"),
         (("sign", "KEYS", "--key", "KEYS/ci.pem", "--version", "1", "--requester", "x"), "holds no compiled.json"),
@@ -207,6 +211,15 @@ def test_what_cannot_be_done_ends_with_2_and_a_next_step(
     ended = here(*(word.replace("KEYS", str(keys)).replace("OUT", str(folder)) for word in words))
     assert ended.code == 2
     assert said in ended.err
+
+
+def test_a_password_in_an_address_is_not_shown(here: Run, sign: Signs, folder: Path, keys: Path) -> None:
+    assert sign("--version", "1").code == 0
+    address = "http://ci:secret@127.0.0.1:1/estate.git"
+    for words in (("publish", str(folder), "--to", address), ("verify", address, "--trust", str(keys / "keys.1.json"))):
+        ended = here(*words)
+        assert ended.code == 2
+        assert "secret" not in ended.out + ended.err
 
 
 def test_a_payload_that_was_changed_after_compiling_is_not_signed(sign: Signs, folder: Path) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import random
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from contracts.bundle import read_node_bundle
 from contracts.dsse import Kind
 from contracts.key_set import KeySet, anchor
 from contracts.strict_json import MAX_DEPTH, read_json
-from contracts.untrusted import Untrusted
+from contracts.untrusted import Reason, Untrusted
 from contracts.verify import NOTHING, Accepted, Expects, Verified, read_accepted, verify, verify_node, write_accepted
 from tests.trust.signers import (
     ESTATE,
@@ -152,6 +153,22 @@ def test_the_strict_reader_raises_value_error_alone(data: bytes) -> None:
 def test_what_was_accepted_reads_back_as_it_was_written(rows: dict[str, tuple[int, bytes]], version: int) -> None:
     accepted = Accepted({name: (number, digest.hex()) for name, (number, digest) in rows.items()}, version)
     assert read_accepted(write_accepted(accepted)) == accepted
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.sampled_from([b"{}", b"[]"])), max_size=8))
+def test_versions_only_grow_whatever_is_offered(offers: list[tuple[int, bytes]]) -> None:
+    """The twin keeps one number and one payload."""
+    accepted, version, payload = NOTHING, 0, b""
+    for offered, what in offers:
+        signer = bundles(statement(what, version=offered), "ci")
+        older, other = offered < version, offered == version and what != payload
+        if older or other:
+            with pytest.raises(Untrusted) as refused:
+                verify(what, signer, keys=KEYS, expects=EXPECTS, accepted=accepted, now=NOW)
+            assert refused.value.reason is (Reason.REPLAYED if older else Reason.SAME_VERSION_DIFFERS)
+        else:
+            found = verify(what, signer, keys=KEYS, expects=EXPECTS, accepted=accepted, now=NOW)
+            accepted, version, payload = accepted.having(found, KEYS), offered, what
 
 
 @given(st.permutations(["ci", "ann", "bo"]), st.integers(1, 3), st.integers(1, 3))

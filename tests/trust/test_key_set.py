@@ -118,6 +118,27 @@ def test_a_set_that_no_reader_takes_is_not_written(keys: KeySet) -> None:
         write_key_set(keys)
 
 
+NAMES = ("ci", "ann", "bo", "eve")
+STEP = st.tuples(
+    st.sets(st.sampled_from(NAMES), min_size=1), st.integers(1, 3), st.lists(st.sampled_from(NAMES), max_size=5)
+)
+
+
+@given(st.lists(STEP, min_size=1, max_size=5))
+def test_a_chain_goes_as_far_as_a_simple_twin_says(steps: list[tuple[set[str], int, list[str]]]) -> None:
+    """The twin counts names: enough of those before, and enough of its own."""
+    held, members, needed = FIRST, {"ci"}, 1
+    for version, (new, asked, by) in enumerate(steps, start=2):
+        limit = min(asked, len(new))
+        offered = key_set(*map(public, sorted(new)), version=version, sets=limit)
+        raw = signed_set(offered, *by)
+        if len(members & set(by)) < needed or len(new & set(by)) < limit:
+            assert why(held, raw) is Reason.BELOW_THRESHOLD
+            return
+        held, members, needed = follow(held, [raw]), new, limit
+        assert held == offered
+
+
 @given(st.lists(st.sampled_from(["ci", "ann", "bo"]), min_size=1, max_size=6))
 def test_one_key_is_one_signature_however_often_it_signs(by: list[str]) -> None:
     held = key_set(public("ci"), public("ann"), public("bo"), sets=2)

@@ -111,6 +111,12 @@ def test_a_good_rotation_before_a_bad_one_is_kept() -> None:
     assert found.held is not None
 
 
+def test_a_key_set_under_another_ones_name_is_told_and_ends_the_walk() -> None:
+    found = taken({**FOLDER, "keys/2.json": signed_set(FIRST, "ci")})
+    assert (found.keys, found.trusted) == (FIRST, False)
+    assert found.held is not None
+
+
 def test_taking_newer_key_sets_away_from_the_ref_does_not_bring_old_keys_back() -> None:
     found = taken(FOLDER, held=held(), accepted=Accepted(key_set=2))
     assert (found.held, found.problem and found.problem.reason) == (held(), Reason.KEY_SET_REPLAYED)
