@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from contracts.dsse import PREDICATE_TYPE, Kind, Statement, Subject, read_bundle, read_statement
+from contracts.dsse import PREDICATE_TYPE, Kind, Statement, read_bundle, read_statement
 from contracts.untrusted import Untrusted
 from contracts.verify import NOTHING, Expects
 from repo_layout.adapters.keyless import KeylessRoot
@@ -57,9 +57,7 @@ class Desk:
         """What the managed key signed about a payload."""
         return read_bundle((self.folder / bundle_file(f"{name}.json", self._key_id)).read_bytes()).statement
 
-    def attest(
-        self, name: str, bundle: Path, *, token: str | None = None, config: Path | None = None
-    ) -> Word:
+    def attest(self, name: str, bundle: Path, *, token: str | None = None, config: Path | None = None) -> Word:
         """Cosign signs the statement about a payload, without a key of anybody's."""
         said = self.work / "statement.json"
         said.write_bytes(self.statement(name))
@@ -83,15 +81,11 @@ class Desk:
         identity: str = IDENTITY, issuer: str | None = None,
     ) -> str:  # fmt: skip
         """`holds`, or the reason why not."""
-        trusted = KeylessRoot(
-            root or self.site.trusted_root, identity=identity, issuer=issuer or self.site.issuer.url
-        )
-        said = self._facts
+        trusted = KeylessRoot(root or self.site.trusted_root, identity=identity, issuer=issuer or self.site.issuer.url)
+        raw, expects = (payload or self.payload("region")).read_bytes(), Expects(ESTATE, REGION, Kind.REGION)
+        now = (self._facts.not_before + self._facts.expires) // 2
         try:
-            trusted.verify(
-                (payload or self.payload("region")).read_bytes(), bundle.read_bytes(),
-                expects=Expects(ESTATE, REGION, Kind.REGION), accepted=NOTHING, now=(said.not_before + said.expires) // 2,
-            )  # fmt: skip
+            trusted.verify(raw, bundle.read_bytes(), expects=expects, accepted=NOTHING, now=now)
         except Untrusted as error:
             return str(error.reason)
         return "holds"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tools.servers.identity import AUDIENCE, Issuer, issuer
 from tools.servers.keyless_papers import Papers
-from tools.servers.process import Server, free_ports, start
+from tools.servers.process import NotReadyError, Server, free_ports, listens, start
 
 BINARIES = Path(__file__).parents[2] / ".tools" / "bin"
 NEEDED = ("cosign", "fulcio", "rekor-server", "tesseract", "timestamp-server")
@@ -62,18 +62,22 @@ class _Ports:
 
 
 @contextmanager
-def site(folder: Path, *, binaries: Path = BINARIES) -> Generator[Site]:
-    """Start all of it in `folder`, and end all of it. Raises `FileNotFoundError` and `NotReadyError`."""
+def site(folder: Path, *, logs_certificates: bool = True, binaries: Path = BINARIES) -> Generator[Site]:
+    """Start all of it in `folder`, and end all of it; without `logs_certificates` the authority does not enter what it
+    issues into the CT log. Raises `FileNotFoundError` and `NotReadyError`.
+    """
     for name in NEEDED:
         if not (binaries / name).exists():
             raise FileNotFoundError(f"no {binaries / name}: make test-interop builds it")
+    if listens(METRICS_PORT):
+        raise NotReadyError(f"somebody listens on port {METRICS_PORT}, which the timestamp authority cannot do without")
     ports = _Ports(*free_ports(8))
     papers = Papers.written(folder / "keys")
     with ExitStack() as running:
         who = running.enter_context(issuer())
         servers = (
             running.enter_context(_certificate_log(folder, papers, ports, binaries)),
-            running.enter_context(_authority(folder, papers, ports, binaries, who)),
+            running.enter_context(_authority(folder, papers, ports, binaries, who, log=logs_certificates)),
             running.enter_context(_stamps(folder, papers, ports, binaries)),
             running.enter_context(_log(folder, papers, ports, binaries)),
         )
@@ -108,7 +112,11 @@ def _certificate_log(folder: Path, papers: Papers, ports: _Ports, binaries: Path
     )  # fmt: skip
 
 
-def _authority(folder: Path, papers: Papers, ports: _Ports, binaries: Path, who: Issuer) -> Server:
+def _authority(folder: Path, papers: Papers, ports: _Ports, binaries: Path, who: Issuer, *, log: bool) -> Server:
+    logged = (
+        f"--ct-log-url=http://{HERE}:{ports.certificates}", f"--ct-log-origin={CT_ORIGIN}",
+        f"--ct-log-public-key-path={papers.public('certificates')}",
+    )  # fmt: skip
     config = folder / "authority.yaml"
     config.write_text(
         f"oidc-issuers:\n  {who.url}:\n    issuer-url: {who.url}\n    client-id: {AUDIENCE}\n    type: email\n",
@@ -117,8 +125,7 @@ def _authority(folder: Path, papers: Papers, ports: _Ports, binaries: Path, who:
     command = [
         str(binaries / "fulcio"), "serve", f"--config-path={config}", "--ca=fileca", "--fileca-watch=false",
         f"--fileca-cert={papers.chain('authority')}", f"--fileca-key={papers.key('authority')}", "--fileca-key-passwd=",
-        f"--ct-log-url=http://{HERE}:{ports.certificates}", f"--ct-log-origin={CT_ORIGIN}",
-        f"--ct-log-public-key-path={papers.public('certificates')}",
+        *(logged if log else ("--ct-log-url=",)),
         f"--host={HERE}", f"--port={ports.authority}", f"--grpc-host={HERE}", f"--grpc-port={ports.authority_grpc}",
         f"--metrics-port={ports.authority_metrics}", f"--legacy-unix-domain-socket=@ebbtide-{os.getpid()}",
     ]  # fmt: skip
