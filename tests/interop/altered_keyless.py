@@ -1,7 +1,7 @@
 """A table of keyless bundles that were altered, each against another good one: what cosign and we have to say.
 
-`ours` is `holds` or our reason; where cosign takes what we refuse, `why` says by which design. Nothing that we take is
-refused by cosign.
+`ours` is `holds` or our reason, or one of two; where cosign takes what we refuse, `why` says by which design. Nothing
+that we take is refused by cosign.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 Json = Any
-MALFORMED, SIGNATURE, ROOT = "malformed", "signature", "wrong_root"
+MALFORMED, SIGNATURE = "malformed", "signature"
+BY_THE_SECOND = "wrong_root or signature"
+"""A certificate issued in the second after the time of signing did not hold then; one of the same second did."""
 NOBODYS = "A" * 43 + "="
 
 
@@ -102,7 +104,7 @@ KEYLESS = (
     Row(
         "another's certificate",
         lambda one, other: _material(one).update(certificate=_material(other)["certificate"]),
-        ROOT,
+        BY_THE_SECOND,
     ),
     Row("a key instead of the certificate", _no_certificate, MALFORMED),
     Row("another's signature", lambda one, other: _signature(one).update(sig=_signature(other)["sig"]), SIGNATURE),

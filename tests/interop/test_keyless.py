@@ -99,7 +99,8 @@ def test_both_verifiers_say_what_the_table_says(desk: Desk, pair: tuple[Path, Pa
     other = json.loads(pair[1].read_bytes())
     altered = desk.edited(pair[0], lambda one: row.edit(one, other))
     word = desk.cosign_says(altered)
-    assert (desk.we_say(altered), word.holds) == (row.ours, row.cosign), word.said
+    assert word.holds is row.cosign, word.said
+    assert desk.we_say(altered) in row.ours.split(" or ")
 
 
 def test_the_table_has_a_reason_where_cosign_takes_more_and_never_takes_less() -> None:
