@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from contracts.dsse import PREDICATE_TYPE, Kind, Statement, read_bundle, read_statement
+from contracts.dsse import PREDICATE_TYPE, Kind, Statement, read_statement
 from contracts.untrusted import Untrusted
 from contracts.verify import NOTHING, Expects
 from repo_layout.adapters.keyless import KeylessRoot
-from repo_layout.adapters.signature import signer
-from repo_layout.sign import bundle_file, keyless_file
+from repo_layout.sign import keyless_file
 from tests.interop.compiled import ESTATE, REGION, compiled, ran
 from tests.interop.cosign import Cosign, Word
 from tools.servers.keyless import Site
@@ -31,14 +30,12 @@ class Desk:
     folder: Path
     work: Path
     cosign: Cosign
-    laid: list[Path] = field(default_factory=list)
 
     @classmethod
     def at(cls, site: Site, work: Path) -> Desk:
-        """The folder, signed with a managed key; the keyless signers sign the very same statements."""
+        """The folder, and the statements about its payloads that our command writes for who signs elsewhere."""
         folder = compiled(work)
-        ran("keys", "new", work / "keys", "--estate", ESTATE, "--key", "ci")
-        ran("sign", folder, "--key", work / "keys" / "ci.pem", "--version", "7", "--requester", "ann@forge")
+        ran("sign", folder, "--statements", work / "said", "--version", "7", "--requester", "ann@forge")
         home = work / "home"
         home.mkdir()
         return cls(site, folder, work, Cosign(home))
@@ -49,20 +46,13 @@ class Desk:
     def bundle(self, name: str) -> Path:
         return self.folder / keyless_file(f"{name}.json")
 
-    @cached_property
-    def _key_id(self) -> str:
-        return signer(self.work / "keys" / "ci.pem").key_id
-
-    def statement(self, name: str) -> bytes:
-        """What the managed key signed about a payload."""
-        return read_bundle((self.folder / bundle_file(f"{name}.json", self._key_id)).read_bytes()).statement
+    def statement(self, name: str) -> Path:
+        return self.work / "said" / f"{name}.statement.json"
 
     def attest(self, name: str, bundle: Path, *, token: str | None = None, config: Path | None = None) -> Word:
         """Cosign signs the statement about a payload, without a key of anybody's."""
-        said = self.work / "statement.json"
-        said.write_bytes(self.statement(name))
         return self.cosign.run(
-            "attest-blob", "--yes", "--statement", str(said), "--type", PREDICATE_TYPE,
+            "attest-blob", "--yes", "--statement", str(self.statement(name)), "--type", PREDICATE_TYPE,
             "--identity-token", token or self.site.issuer.token(IDENTITY),
             "--signing-config", str(config or self.site.signing_config), "--trusted-root", str(self.site.trusted_root),
             "--bundle", str(bundle), str(self.payload(name)),
@@ -92,7 +82,7 @@ class Desk:
 
     @cached_property
     def _facts(self) -> Statement:
-        return read_statement(self.statement("region"))
+        return read_statement(self.statement("region").read_bytes())
 
     def edited(self, bundle: Path, edit: Callable[[Json], object]) -> Path:
         """A copy of a bundle or of any JSON, edited."""

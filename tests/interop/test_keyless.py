@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contracts.dsse import read_bundle
 from tests.cli.conftest import ROOT, Run, here
 from tests.interop.altered_keyless import KEYLESS, Row
 from tests.interop.compiled import PAYLOADS
@@ -63,11 +63,9 @@ def test_the_first_entry_of_a_log_holds_although_its_zeros_are_left_out(desk: De
     assert desk.we_say(desk.bundle("region")) == "holds"
 
 
-def test_the_statement_is_byte_for_byte_the_one_that_the_managed_key_signed(desk: Desk) -> None:
+def test_what_is_signed_is_byte_for_byte_the_statement_that_our_command_wrote(desk: Desk) -> None:
     envelope = json.loads(desk.bundle("region").read_bytes())["dsseEnvelope"]
-    managed = next(desk.folder.glob("region.*[0-9a-f].sigstore.json"))
-    assert json.loads(managed.read_bytes())["dsseEnvelope"]["payload"] == envelope["payload"]
-    assert read_bundle(managed.read_bytes()).statement == desk.statement("region")
+    assert b64decode(envelope["payload"]) == desk.statement("region").read_bytes()
 
 
 @pytest.mark.parametrize(("identity", "issuer"), [(EVE, None), (IDENTITY, "http://127.0.0.1:1")])
