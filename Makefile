@@ -18,7 +18,7 @@ TEST_WORKERS ?= 2
 # The benchmarks score recorded reclamations where the folder beside the checkout holds them.
 SHARED_TRACES := $(abspath $(wildcard ../shared/traces))
 
-.PHONY: help demo test test-interop lint lock setup clean slurm
+.PHONY: help demo test test-interop fuzz lint lock setup clean slurm
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-zA-Z-]+(-NAME)?:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,7 +35,7 @@ test: lint .tools/bin/cue .tools/bin/kubernetes ## lint, types, import order and
 	@echo "==> tests, $(TEST_WORKERS) at a time"
 	@$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
 
-test-interop: setup .tools/bin/kubernetes .tools/bin/kyverno ## tests against the rare peers that take long to build
+test-interop: setup .tools/yaml-language-server/pin .tools/bin/kubernetes .tools/bin/kyverno ## tests against the rare peers that take long to build
 	@echo "==> tests against rare peers, one after another: each takes a gigabyte"
 	@$(BIN)/python -m pytest -q -m interop $(PYTEST_ARGS)
 
@@ -48,6 +48,9 @@ lint: .venv/.compiled ## ruff, mypy and import-linter
 	@echo "==> import order"
 	@$(BIN)/lint-imports > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
 	@tail -n 2 .venv/lint-imports.log
+
+fuzz: setup .tools/fuzz/pin ## fuzz what reads foreign bytes, guided by coverage, two minutes a target
+	@PYTHONPATH="$$(realpath .venv/lib/python3*/site-packages):." .tools/fuzz/environment/bin/python -m benchmarks.fuzz $(FUZZ_ARGS)
 
 bench-admission: .tools/bin/kubernetes
 
@@ -68,7 +71,7 @@ lock: .tools/uv/.ready ## resolve pyproject.toml anew into requirements.lock, an
 	@env -u VIRTUAL_ENV .tools/uv/bin/uv pip compile --quiet pyproject.toml --all-extras --group dev \
 	  --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url $(if $(UPGRADE),--upgrade) \
 	  --output-file requirements.lock
-	@for tool in uv go; do pin=$$(grep -oE '^[a-z-]+==[^ ]+' tools/$$tool.txt); \
+	@for tool in uv go node fuzz; do pin=$$(grep -oE '^[a-z-]+==[^ ]+' tools/$$tool.txt); \
 	  tools/pin.sh .tools/uv/bin/uv "$$pin" > .tools/$$tool.new; \
 	  cmp -s .tools/$$tool.new tools/$$tool.txt || cp .tools/$$tool.new tools/$$tool.txt; rm .tools/$$tool.new; done
 
@@ -100,6 +103,15 @@ test-interop: .tools/bin/keyless.pin
 
 .tools/bin/cue: .tools/uv/.ready tools/cue/go.mod tools/cue/go.sum tools/cue.sh tools/go.sh tools/go.txt
 	@tools/cue.sh
+	@touch $@
+
+.tools/yaml-language-server/pin: .tools/uv/.ready tools/yaml_language_server/package.json \
+  tools/yaml_language_server/package-lock.json tools/yaml_language_server.sh tools/node.txt
+	@tools/yaml_language_server.sh
+	@touch $@
+
+.tools/fuzz/pin: .tools/uv/.ready tools/fuzz.txt tools/fuzz.sh
+	@tools/fuzz.sh
 	@touch $@
 
 .tools/bin/kubernetes: .tools/uv/.ready tools/kubernetes/go.mod tools/kubernetes/go.sum tools/kubernetes/main.go \

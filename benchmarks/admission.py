@@ -4,7 +4,9 @@ Peer: the other server, of the same build, on the same machine in the same secon
 one pod at each of the two, in alternating order, so that what else the machine does falls on both. The table holds the
 contracts of a whole estate in one cluster (220). A pod without our label is what everybody else pays.
 
-    python -m benchmarks.admission [--pairs N] [--contracts N] [--runs N]
+    python -m benchmarks.admission [--pairs N] [--contracts N] [--runs N] [--engine server|kyverno]
+
+With --engine kyverno the checks are Kyverno's, called as a webhook; tools/kyverno.sh builds it.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,12 +25,14 @@ from repo_layout.admission import WORKLOAD_LABEL, AdmissionView, Admitted
 from repo_layout.admission_kubernetes import render
 from tools.servers.control_plane import control_plane
 from tools.servers.kubernetes_api import Api
+from tools.servers.kyverno import kyverno
 from tools.servers.process import wait_until
 
 GIB = 1 << 30
 WARM_UP = 50
 """Pairs that are not counted: the first requests fill caches and compile expressions."""
 NAMESPACE = "astro"
+FILES = {"server": ("table.yaml", "land.yaml", "admission.yaml"), "kyverno": ("table.yaml", "kyverno.yaml")}
 CREATE = f"/api/v1/namespaces/{NAMESPACE}/pods"
 
 
@@ -95,18 +100,23 @@ def measured(bare: Api, checked: Api, workloads: Sequence[str], pairs: int, tag:
     return found
 
 
-def installed(api: Api, view: AdmissionView) -> None:
-    """Put admission on a server and wait until it refuses."""
-    for name in ("table.yaml", "land.yaml", "admission.yaml"):
+def installed(api: Api, view: AdmissionView, engine: str) -> None:
+    """Put admission on a server and wait until it refuses and lands."""
+    for name in FILES[engine]:
         refused = [answer.message for answer in api.apply(render(view)[name]) if not answer.accepted]
         if refused:
             raise SystemExit(f"{name} was refused: {refused[0]}")
-    probe = pod("probe", "nobody-s")
-    if not wait_until(lambda: not api.post(f"{CREATE}?dryRun=All", probe).accepted, within_s=30):
-        raise SystemExit("the policies do not refuse anything")
+    probes = (pod("probe", "nobody-s"), pod("probe", view.table[0].workload))
+
+    def works() -> bool:
+        unknown, known = (api.post(f"{CREATE}?dryRun=All", probe) for probe in probes)
+        return not unknown.accepted and known.accepted
+
+    if not wait_until(works, within_s=60):
+        raise SystemExit("the policies do not tell an admitted workload from an unknown one")
 
 
-def one_run(folder: Path, view: AdmissionView, pairs: int) -> Mapping[str, Pairs]:
+def one_run(folder: Path, view: AdmissionView, pairs: int, engine: str) -> Mapping[str, Pairs]:
     """Both kinds of pod at two fresh servers."""
     workloads = [one.workload for one in view.table]
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
@@ -115,10 +125,12 @@ def one_run(folder: Path, view: AdmissionView, pairs: int) -> Mapping[str, Pairs
         control_plane(folder / "checked") as other,
         one.api() as bare,
         other.api() as checked,
+        ExitStack() as running,
     ):
         for api in (bare, checked):
             api.post("/api/v1/namespaces", namespace)
-        installed(checked, view)
+        running.enter_context(kyverno(other) if engine == "kyverno" else nullcontext())
+        installed(checked, view, engine)
         return {
             "plain": measured(bare, checked, [""], pairs, "plain"),
             "admitted": measured(bare, checked, workloads, pairs, "admitted"),
@@ -131,12 +143,13 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=1_000)
     parser.add_argument("--contracts", type=int, default=220)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--engine", choices=FILES, default="server")
     args = parser.parse_args()
     view = estate(args.contracts)
     plain, admitted = Pairs(), Pairs()
     with tempfile.TemporaryDirectory() as folder:
         for run in range(args.runs):
-            for name, found in one_run(Path(folder) / str(run), view, args.pairs).items():
+            for name, found in one_run(Path(folder) / str(run), view, args.pairs, args.engine).items():
                 print(f"run {run + 1}: {json.dumps(found.figures(name))}", flush=True)
                 into = plain if name == "plain" else admitted
                 into.bare += found.bare
@@ -146,7 +159,11 @@ def main() -> None:
         f"creating a pod of an admitted workload: {figures['admitted_bare_ms']} ms without admission, "
         f"{figures['admitted_added_ms']} ms more with it; any other pod: {figures['plain_added_ms']} ms more"
     )
-    print(json.dumps({"bench": "admission", "contracts": args.contracts, **figures, "runs": args.runs}))
+    print(
+        json.dumps(
+            {"bench": "admission", "engine": args.engine, "contracts": args.contracts, **figures, "runs": args.runs}
+        )
+    )
 
 
 def _p99(values: Sequence[float]) -> float:

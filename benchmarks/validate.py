@@ -1,8 +1,10 @@
 """How long the whole validation of the reference estate takes, with the bare schema checker beside it.
 
-`seconds` is a fresh process from start to end: imports, files, YAML, models, schemas, rules across files. `cue_seconds`
-is `cue vet` alone on the same documents, in turn with it, so that a busy machine slows both. The limit is near
-`cue_seconds` plus the start of the interpreter; both grow with the number of files. Medians of the runs.
+`seconds` is the command from start to end: interpreter, imports, files, YAML, models, schemas, rules across files,
+text. `cue_seconds` is `cue vet` alone with the same schemas, reading the same YAML files itself in the quickest way it
+has (one process that embeds them), in turn with ours, so that a busy machine slows both. `cue_json_seconds` is the
+process that we run: the same documents as one JSON text. The limit is near `cue_json_seconds` plus the start of the
+interpreter and the reading; all grow with the number of files. Medians of the runs.
 """
 
 from __future__ import annotations
@@ -18,28 +20,23 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import get_args
 
-from contracts.findings import exit_code
-from repo_layout.adapters.cue import MEMORY, Cue
+from repo_layout.adapters.cue import MEMORY, SCHEMAS, Cue
 from repo_layout.adapters.worktree import read_worktree
-from repo_layout.load import read
-from repo_layout.validate import validate
+from repo_layout.layout import ROOT_FILES, SHAPES
+from repo_layout.load import MODELS, read
 
 ROOT = Path(__file__).parents[1]
 ESTATE = ROOT / "repo_layout" / "estate"
 RUNS = 9
 
 
-def _once(estate: Path) -> int:
-    """What the timed process does: everything but printing."""
-    return exit_code(validate(read_worktree(estate), cue=Cue.found(os.environ)).findings)
-
-
 def _timed(command: list[str], *, stdin: Path | None = None, cwd: Path = ROOT) -> float:
     environment = {**os.environ, "CUE_REGISTRY": "none", "GOMEMLIMIT": MEMORY, "GOGC": "off"}
     with (stdin or Path(os.devnull)).open("rb") as given:
         start = time.perf_counter()
-        subprocess.run(command, check=True, stdin=given, cwd=cwd, env=environment)
+        subprocess.run(command, check=True, stdin=given, stdout=subprocess.DEVNULL, cwd=cwd, env=environment)
         return time.perf_counter() - start
 
 
@@ -65,34 +62,55 @@ def _enlarged(estate: Path, folder: Path, copies: int) -> Path:
     return folder
 
 
+def _yaml_package(estate: Path, folder: Path) -> Path:
+    """A CUE module in which every file of the estate is embedded below the definition of its kind."""
+    shutil.copytree(estate, folder)
+    (folder / "cue.mod").mkdir()
+    (folder / "cue.mod" / "module.cue").write_text('module: "estate.example/bare"\nlanguage: version: "v0.17.0"\n')
+    schema = folder / "schema"
+    schema.mkdir()
+    for package, name in SCHEMAS:
+        shutil.copy(ROOT / package / "schema" / name, schema / name)
+    kinds = {kind: [path] for path, kind in ROOT_FILES.items()}
+    kinds |= {shape.kind: [f"{at}/*.yaml", f"{at}/*/*.yaml"] for at, shape in SHAPES.items()}
+    lines = ["@extern(embed)", "package bare", 'import "estate.example/bare/schema:estate"']
+    for kind, globs in kinds.items():
+        word = get_args(MODELS[kind].model_fields["kind"].annotation)[0]
+        for found in (found for found in globs if any(folder.glob(found))):
+            lines += [f"{word}: [string]: estate.#{word}", f"{word}: _ @embed(glob={found})"]
+    (folder / "bare.cue").write_text("\n".join(lines) + "\n")
+    return folder
+
+
 def main(bench: str = "validate", *, copies: int = 1, runs: int = RUNS) -> int:
     """Print one line a run and, last, the figures as one JSON object."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--once", type=Path, help="validate this folder once and say nothing")
     arguments.add_argument("--estate", type=Path, default=ESTATE)
     arguments.add_argument("--runs", type=int, default=runs)
     given = arguments.parse_args()
-    if given.once is not None:
-        return _once(given.once)
     checker = Cue.found(os.environ)
     if checker.binary is None:
         print("error: no cue binary; make setup builds it, or EBBTIDE_CUE names one", file=sys.stderr)
         return 2
-    whole, bare = [], []
-    with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as parent:
-        estate = given.estate if copies == 1 else _enlarged(given.estate, Path(parent) / "estate", copies)
-        sources = read(read_worktree(estate)).sources
+    whole, of_yaml, of_json = [], [], []
+    with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        command, document = checker.laid_out(folder, sources)
+        estate = _enlarged(given.estate, folder / "estate", copies)
+        sources = read(read_worktree(estate)).sources
+        package = _yaml_package(estate, folder / "yaml")
+        (folder / "json").mkdir()
+        command, document = checker.laid_out(folder / "json", sources)
         for run in range(1, given.runs + 1):
-            bare.append(_timed(command, stdin=document, cwd=folder))
-            whole.append(_timed([sys.executable, "-m", "benchmarks.validate", "--once", str(estate)]))
-            print(f"run {run}: whole {whole[-1]:.3f} s, bare cue {bare[-1]:.3f} s")
-    seconds, cue_seconds = statistics.median(whole), statistics.median(bare)
+            of_json.append(_timed(command, stdin=document, cwd=folder / "json"))
+            of_yaml.append(_timed([checker.binary, "vet", "."], cwd=package))
+            whole.append(_timed([sys.executable, "-m", "ebbtide", "validate", str(estate)]))
+            print(f"run {run}: whole {whole[-1]:.3f} s, cue {of_yaml[-1]:.3f} s, of one JSON text {of_json[-1]:.3f} s")
+    seconds, cue_seconds = statistics.median(whole), statistics.median(of_yaml)
     figures = {
         "bench": bench,
         "seconds": round(seconds, 3),
         "cue_seconds": round(cue_seconds, 3),
+        "cue_json_seconds": round(statistics.median(of_json), 3),
         "ratio": round(seconds / cue_seconds, 2),
         "files": len(sources),
         "runs": given.runs,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Self, TypeVar
 from zoneinfo import ZoneInfo
@@ -20,6 +21,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationInfo,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
@@ -60,6 +62,49 @@ def shown(value: object) -> str:
     return values.shorten(str(value))
 
 
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """In a field's type: how the formatter writes a text that the field takes; the value stays the same."""
+
+    of: Callable[[str], str]
+
+
+def _spelt_duration(text: str) -> str:
+    """`90m` as `1h30m`; up to two minutes seconds stay seconds, as people say them of a notice."""
+    seconds = values.parse_duration(text)
+    return f"{seconds}s" if text.endswith("s") and seconds <= 120 else values.format_duration(seconds)
+
+
+def _spelt_size(text: str) -> str:
+    return values.format_size(values.parse_size(text))
+
+
+def _spelt_money(text: str) -> str:
+    return values.format_money(values.parse_money(text))
+
+
+def _shape(pattern: str, told: str, *examples: str, **more: str) -> WithJsonSchema:
+    """What an editor's schema says of a text: its pattern, and the words shown where it does not fit."""
+    return WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": pattern,
+            "patternErrorMessage": f"expected {told}",
+            **({"examples": list(examples)} if examples else {}),
+            **more,
+        }
+    )
+
+
+# The patterns of the values' own parsers, in the part of the language that JavaScript and Python read alike.
+_SIXTY = "(0|[1-9]|[1-5][0-9])"
+_AMOUNT = "(0|[1-9][0-9]{0,14})"
+_PLACE = "[A-Za-z][A-Za-z0-9_+-]{0,30}(/[A-Za-z0-9_+-]{1,30}){1,2}"
+_DURATION = f"^([1-9][0-9]{{0,5}}h({_SIXTY}m)?({_SIXTY}s)?|(0|[1-9][0-9]{{0,5}})m({_SIXTY}s)?|(0|[1-9][0-9]{{0,6}})s)$"
+_SIZE = rf"({_AMOUNT}(\.[0-9]{{1,6}})?[KMGT]i|{_AMOUNT})B$"
+_SIZE_TOLD = "a size such as 512MiB or 1.4GiB"
+
+
 def _limit(text: str) -> values.Money:
     """Money that limits something: never negative."""
     money = values.parse_money(text)
@@ -94,19 +139,47 @@ def _zone(text: str) -> str:
     return text
 
 
-Seconds = Annotated[int, _text(values.parse_duration, "a duration such as 90s, 10m or 1h30m"), Field(ge=0, strict=True)]
+Seconds = Annotated[
+    int,
+    _text(values.parse_duration, "a duration such as 90s, 10m or 1h30m"),
+    Field(ge=0, strict=True),
+    Spelling(_spelt_duration),
+    _shape(_DURATION, "a duration such as 90s, 10m or 1h30m", "90s", "10m", "1h30m"),
+]
 """A duration such as `90s`, `10m`, `1h30m`, as whole seconds."""
 
-Bytes = Annotated[int, _text(values.parse_size, "a size such as 512MiB or 1.4GiB"), Field(ge=0, strict=True)]
+Bytes = Annotated[
+    int,
+    _text(values.parse_size, "a size such as 512MiB or 1.4GiB"),
+    Field(ge=0, strict=True),
+    Spelling(_spelt_size),
+    _shape(f"^{_SIZE}", _SIZE_TOLD, "512MiB", "16GiB"),
+]
 """A size such as `1.4GiB`, as bytes."""
 
-SomeBytes = Annotated[int, _text(values.parse_size, "a size such as 512MiB or 1.4GiB"), Field(ge=1, strict=True)]
+SomeBytes = Annotated[
+    int,
+    _text(values.parse_size, "a size such as 512MiB or 1.4GiB"),
+    Field(ge=1, strict=True),
+    Spelling(_spelt_size),
+    _shape(rf"^(?!0(\.0+)?[A-Z]){_SIZE}", _SIZE_TOLD, "512MiB", "16GiB"),
+]
 """A size that is not nothing."""
 
-MoneyField = Annotated[values.Money, _text(_limit, 'money such as "12.50 EUR"')]
+MoneyField = Annotated[
+    values.Money,
+    _text(_limit, 'money such as "12.50 EUR"'),
+    Spelling(_spelt_money),
+    _shape(rf"^{_AMOUNT}(\.[0-9]{{1,6}})? [A-Z]{{3}}$", 'money such as "12.50 EUR"', "12.50 EUR"),
+]
 """Money such as `12.50 EUR`, not negative."""
 
-Name = Annotated[str, Field(strict=True), AfterValidator(values.parse_name)]
+Name = Annotated[
+    str,
+    Field(strict=True),
+    AfterValidator(values.parse_name),
+    _shape("^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", "a name of a-z, 0-9 and inner hyphens, at most 63 characters"),
+]
 """A lower-case ASCII label of at most 63 characters."""
 
 Flag = Annotated[bool, Field(strict=True)]
@@ -121,19 +194,45 @@ Positive = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
 Percent = Annotated[int, Field(ge=0, le=100, strict=True)]
 """A share in whole percent."""
 
-Rate = Annotated[Decimal, BeforeValidator(_decimal)]
+Rate = Annotated[
+    Decimal,
+    BeforeValidator(_decimal),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 0, "exclusiveMaximum": int(_DECIMAL_LIMIT)},
+                {"type": "string", "pattern": rf"^{_DECIMAL.pattern}$".replace("(?:", "(")},
+            ],
+            "examples": [0.05],
+        }
+    ),
+]
 """A decimal number written as text or as a plain decimal."""
 
-Date = Annotated[dt.date, _text(values.parse_date, "a date such as 2026-03-29")]
+Date = Annotated[
+    dt.date,
+    _text(values.parse_date, "a date such as 2026-03-29"),
+    _shape("^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}$", "a date such as 2026-03-29", "2026-03-29", format="date"),
+]
 """A calendar day `YYYY-MM-DD`."""
 
 ClockField = Annotated[
     values.ClockTime,
     _text(values.parse_clock_time, 'a time of day with its IANA zone, such as "22:22 Europe/Berlin"'),
+    _shape(
+        f"^([01][0-9]|2[0-3]):[0-5][0-9] (UTC|(?!(posix|right|Etc)/){_PLACE})$",
+        'a time of day with its IANA zone, such as "22:22 Europe/Berlin"',
+        "22:22 Europe/Berlin",
+    ),
 ]
 """A time of day with its zone, such as `22:22 Europe/Berlin`."""
 
-Zone = Annotated[str, Field(strict=True), AfterValidator(_zone)]
+Zone = Annotated[
+    str,
+    Field(strict=True),
+    AfterValidator(_zone),
+    _shape(f"^(UTC|{_PLACE})$", "an IANA time zone such as Europe/Berlin", "Europe/Berlin"),
+]
 """A time zone of the IANA database, such as `Europe/Berlin`."""
 
 Line = Annotated[str, Field(strict=True, min_length=1, max_length=200)]

@@ -45,6 +45,32 @@ class Shortfall:
     offered: int
 
 
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """The bounds of one workload at one count: `room` is what each domain may hold, `homes` has for each kind the group
+    of a domain and what that group may hold; in units.
+    """
+
+    desired: int
+    room: Mapping[str, int]
+    homes: tuple[Mapping[str, tuple[str, int]], ...]
+
+    def most_in(self, names: Collection[str]) -> int:
+        """The most units that the bounds let stand in some of the domains, whatever group those make up.
+
+        Exact where each kind alone binds, and never too low: kinds that cross are judged one by one.
+        """
+        inside = [(name, self.room[name]) for name in names if name in self.room]
+        most = min(self.desired, sum(room for _, room in inside))
+        for home in self.homes:
+            held: dict[str, int] = {}
+            for name, room in inside:
+                group, limit_of_group = home[name]
+                held[group] = min(limit_of_group, held.get(group, 0) + room)
+            most = min(most, sum(held.values()))
+        return most
+
+
 @dataclass(frozen=True)
 class Field:
     """The domains that one workload may use, and the lot (gang) that its units come in."""
@@ -101,20 +127,20 @@ class Field:
         offered = self._together(desired, desired, room)
         return Shortfall("all", desired, desired, offered) if offered < desired else None
 
-    def most_in(self, names: Collection[str], desired: int) -> int:
-        """The most of `desired` units that the bounds let stand in some of the domains, whatever group those make up.
-
-        Exact where each kind alone binds, and never too low: kinds that cross are judged one by one.
-        """
-        inside = {domain.name: self._room(domain, desired) for domain in self.domains if domain.name in names}
-        most = min(desired, sum(inside.values()))
-        for groups in self.kinds.values():
-            within = sum(
-                min(self._group_limit(members, desired), sum(inside.get(d.name, 0) for d in members))
-                for members in groups.values()
-            )
-            most = min(most, within)
-        return most
+    def crowd(self, desired: int) -> Crowd:
+        """What the bounds let stand where, when exactly `desired` units are spread."""
+        return Crowd(
+            desired,
+            {domain.name: self._room(domain, desired) for domain in self.domains},
+            tuple(
+                {
+                    domain.name: (name, self._group_limit(members, desired))
+                    for name, members in groups.items()
+                    for domain in members
+                }
+                for groups in self.kinds.values()
+            ),
+        )
 
     def _room(self, domain: Domain, desired: int) -> int:
         most = min(domain.capacity, limit(self.shares.pool_permille, desired, domain.quantum))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
 import sys
 import traceback
@@ -23,6 +24,7 @@ from ebbtide.terminal import Terminal
 DONE, FOUND, CANNOT, INTERRUPTED = 0, 1, 2, 130
 STDERR = 2
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+COLLECT_AFTER = 100_000  # an estate is a million small values without cycles; Python looks through them every 700
 LONGEST_PATH = 300  # a path has to be seen whole to be mended
 
 
@@ -34,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as end:  # argparse has said what is wrong, or was asked for help
         return _flushed(end.code if isinstance(end.code, int) else CANNOT)
     _keep_stdout_ours()
+    gc.set_threshold(COLLECT_AFTER)
     terminal = Terminal.of(os.environ, as_json=arguments.output == "json", progress=arguments.progress)
     try:
         command = import_module(f"ebbtide.{arguments.command}")

@@ -24,7 +24,8 @@ from repo_layout.sign import REGION, bundles_of
 
 SLURM = "slurm"
 NEXT = {
-    "kubernetes": "kubectl apply -f {out}/table.yaml -f {out}/land.yaml -f {out}/admission.yaml"
+    # Applied by the client, a table of some 1,200 contracts would not fit the annotation in which kubectl keeps it.
+    "kubernetes": "kubectl apply --server-side -f {out}/table.yaml -f {out}/land.yaml -f {out}/admission.yaml"
     "   (with Kyverno: -f {out}/table.yaml -f {out}/kyverno.yaml)",
     SLURM: "copy the files beside slurm.conf; scontrol reconfigure where its nodes changed",
 }

@@ -14,15 +14,15 @@ from contracts.findings import Severity
 from ebbtide.advice import Advice, unknown
 from ebbtide.text import count
 from repo_layout.adapters.cue import Cue
-from repo_layout.adapters.git import read_commit, read_staged, read_worktree
+from repo_layout.adapters.git import merge_base, read_commit, read_staged, read_worktree
 from repo_layout.adapters.git_open import is_url
-from repo_layout.compiled import REGION
 from repo_layout.layout import Located, locate
-from repo_layout.load import assemble, judge, read
+from repo_layout.load import Known, assemble, judge, read
 from repo_layout.model import Estate
 from repo_layout.payload import read_region
+from repo_layout.sign import REGION
 from repo_layout.tree import WORKTREE, Tree
-from repo_layout.validate import Validated, validate
+from repo_layout.validate import Validated, estate_before, validate
 from repo_layout.versions import CONVERTERS
 
 PAYLOAD = REGION
@@ -131,9 +131,28 @@ def require_estate(tree: Tree, shown: str) -> None:
         raise Advice(told, hint="name the folder or repository that holds ebbtide.yaml")
 
 
-def checked(tree: Tree) -> Validated:
-    """The verdict of all checks, with the schema checker of this machine."""
-    return validate(tree, cue=Cue.found(os.environ))
+def tree_before(what: Source, base: str) -> Tree:
+    """The files of the commit at which what is read parted from `base`; of a work tree, its HEAD.
+
+    Raises `Advice` where there is no repository, `Refused` where the history does not say, as in a shallow clone.
+    """
+    if not base:
+        raise Advice("--base is empty", hint="name a revision, or leave it out; a variable may be unset")
+    if not is_url(what.where) and not is_repository(Path(what.where)):
+        hint = "leave --base out, or name the repository"
+        raise Advice(f"{what.where} is no Git repository, so --base names no commit", hint=hint)
+    fork = merge_base(what.where, base, what.commit or "HEAD", cache=cache_folder())
+    return read_commit(what.where, fork, cache=cache_folder())
+
+
+def checked(tree: Tree, *, since: Tree | None = None) -> Validated:
+    """The verdict of all checks, with the schema checker of this machine; `since` are the files before the change.
+
+    Files before that are not well formed say nothing: everything counts as changed.
+    """
+    known = Known()
+    before = estate_before(since, known=known) if since is not None else None
+    return validate(tree, cue=Cue.found(os.environ), since=before, known=known)
 
 
 def estate_of(where: str | None, *, commit: str | None = None) -> tuple[Estate, str]:

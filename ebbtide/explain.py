@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agent.transcript import tell
-from ebbtide import render_action, render_pool, render_workload
+from ebbtide import explain_contract, render_action, render_pool, render_workload
 from ebbtide.advice import Advice, unknown
 from ebbtide.estate import laid
 from ebbtide.state import RunRecord, State, options_of
@@ -32,6 +32,9 @@ OF_A_DRAIN = frozenset(
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """0 when it is explained; what does not exist is an error with the nearest names."""
+    if args.kind == "contract":
+        explain_contract.show(args, terminal)
+        return 0
     state = State(Path(args.state))
     record = state.read()
     explain: dict[str, Callable[[State, RunRecord, argparse.Namespace, Terminal], None]] = {

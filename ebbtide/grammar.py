@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ebbtide import grammar_admission, grammar_trust
+from ebbtide import grammar_admission, grammar_tooling, grammar_trust
 
 VERSION = "0.1.0"
 DEFAULT_STATE = ".demo"
@@ -90,6 +90,7 @@ def _validate(to: argparse.ArgumentParser) -> None:
     which.add_argument("--commit", metavar="REV", help="the commit to read (default: HEAD of a repository)")
     which.add_argument("--worktree", action="store_true", help="the files as they lie on disk, committed or not")
     which.add_argument("--staged", action="store_true", help="the files as the next commit would have them")
+    to.add_argument("--base", metavar="REV", help="judge what changed since REV: others' files only warn")
 
 
 def _init(to: argparse.ArgumentParser) -> None:
@@ -103,9 +104,18 @@ def _init(to: argparse.ArgumentParser) -> None:
     to.add_argument("--dry-run", action="store_true", help="list the files and write nothing")
 
 
+def _diff(to: argparse.ArgumentParser) -> None:
+    to.add_argument("base", metavar="BASE", help="a revision such as origin/main; or a folder, as ./old")
+    to.add_argument("head", nargs="?", metavar="HEAD", help="a revision (default: HEAD); or a folder, as ./new")
+    to.add_argument("--in", dest="where", metavar="PATH_OR_URL", help="the repository (default: .)")
+    to.add_argument("--worktree", action="store_true", help="compare the files on disk, committed or not")
+    to.add_argument("--exact", action="store_true", help="the two commits as they are, wherever their lines parted")
+
+
 def _compile(to: argparse.ArgumentParser) -> None:
     to.add_argument("where", nargs="?", default=".", metavar="PATH_OR_URL", help="repository (default: .)")
     to.add_argument("--commit", metavar="REV", help="the commit to compile (default: HEAD)")
+    to.add_argument("--base", metavar="REV", help="judge what changed since REV: others' files only warn")
     which = to.add_mutually_exclusive_group(required=True)
     which.add_argument("--region", metavar="R", help="one region, its files straight into DIR")
     which.add_argument("--all", action="store_true", help="every region, each into a folder of its own below DIR")
@@ -177,6 +187,7 @@ def _explain(to: argparse.ArgumentParser) -> None:
         if kind == "action":
             one.add_argument("--tree", action="store_true", help="every event of the chain, each below its cause")
         _always(one)
+    grammar_tooling.explain_contract(kinds, EXIT_CODES, _Wide, _always)
 
 
 def _keys(to: argparse.ArgumentParser) -> None:
@@ -276,6 +287,10 @@ COMMANDS = (
             "Checks every reviewed file: form and schema first, then what the platform could not honour. A commit is "
             "read from Git without a work tree; a plain folder as it lies on disk.", _validate,
             ("text", "json", "sarif", "github", "gitlab")),
+    Command("diff", "what a change of the estate does, and who must approve it",
+            "Compares two commits by what they do: floors, money, pools that workloads gain and lose, contracts that "
+            "stop being feasible, bounds that become tight, and who has to approve. A pull request is compared with "
+            "the commit at which it parted from BASE.", _diff, ("text", "json", "markdown")),
     Command("init", "lay down a small estate of one's own",
             "Lays a small estate into a new folder: one region, eight aggregates in four halls to lend from, contracts "
             "of two typical kinds, owners, CI; a Git repository whose first commit is yours. Writes over nothing.",
@@ -284,6 +299,14 @@ COMMANDS = (
             "Checks a commit and writes what a region's reconciler and each workload's nodes are given of it, as bytes "
             "that are the same on any machine. Writes the whole folder or, where the estate is refused, nothing.",
             _compile),
+    Command("fmt", "lay the reviewed files out in one way, comments kept",
+            "Writes reviewed files in one layout: the order of the format's fields, values as people write them, short "
+            "mappings in one line, comments where they stand. What a file says never changes; one that cannot be read "
+            "is left alone with its finding.", grammar_tooling.fmt),
+    Command("schema", "JSON Schemas of the reviewed files, for completion and hover in editors",
+            "Writes the JSON Schema of each kind of reviewed file, from the models that check them: names, types, "
+            "patterns, examples and what every field means. A YAML language server completes and explains with it.",
+            grammar_tooling.schema),
     Command("admission", "what a scheduler cluster applies so that only contracts enter",
             "Verifies a signed region bundle and renders from it what one cluster applies: policies for Kubernetes' "
             "API server and for Kyverno with their table of contracts, or Slurm's job_submit script with its own.",
@@ -294,8 +317,9 @@ COMMANDS = (
             _plan),
     Command("run", "run the reconciler on the simulated provider",
             "Runs the reconciler against the simulated provider and leaves the ledger in a state directory.", _run),
-    Command("explain", "why a workload, pool, drain or action is as it is",
-            "Answers why, from what demo or run left: each answer names its files, events and numbers.", _explain),
+    Command("explain", "why a workload, pool, drain, action or contract is as it is",
+            "Answers why, from what demo or run left, and of a contract from its estate alone: each answer names its "
+            "files, events and numbers.", _explain),
     Command("savings", "what was saved after every cost, down to the events",
             "The net saving with every term, held against the provider's invoice, and what was paid for nothing.",
             _savings),

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ebbtide.text import count
-from repo_layout.compiled import COMPILED, REGION
 from repo_layout.joins import Largest
 from repo_layout.payload import digest
+from repo_layout.sign import COMPILED, NODES, REGION
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class CompiledRegion:
     def nodes(self) -> Mapping[str, bytes]:
         """The node payloads by workload."""
         named = ((name, content) for name, content in self.files.items() if name not in (REGION, COMPILED))
-        return {name.removeprefix("nodes/").removesuffix(".json"): content for name, content in named}
+        return {name.removeprefix(NODES).removesuffix(".json"): content for name, content in named}
 
 
 def as_text(regions: Sequence[CompiledRegion], what: str, out: str, seconds: float) -> list[str]:

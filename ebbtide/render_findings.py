@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 from contracts.findings import Finding, Severity
 from ebbtide.judged import Judged
@@ -20,12 +21,15 @@ SUMMARY = (
 
 def as_text(judged: Judged, paint: Paint) -> list[str]:
     """A block a finding, `file:line:column code message` first, and one line of summary."""
-    lines: list[str] = []
-    for finding in judged.findings:
-        lines += _block(finding, paint)
+    lines = blocks(judged.findings, paint)
     if lines:
         lines.append("")
     return [*lines, _summary(judged, paint)]
+
+
+def blocks(findings: Sequence[Finding], paint: Paint) -> list[str]:
+    """A block for each finding, without a summary."""
+    return [line for finding in findings for line in _block(finding, paint)]
 
 
 def as_document(judged: Judged) -> dict[str, object]:

@@ -62,7 +62,7 @@ def _namespace() -> Document:
 
 
 def _table(view: AdmissionView) -> Document:
-    data = {BUNDLE_KEY: _bundle_line(view), **{one.workload: line(one) for one in view.table}}
+    data = {BUNDLE_KEY: _bundle_line(view), **{one.workload: line(one, view.version) for one in view.table}}
     size = sum(len(key) + len(value) for key, value in data.items())
     if size > MAX_TABLE:
         raise Refused(
@@ -80,8 +80,11 @@ def _bundle_line(view: AdmissionView) -> str:
     )
 
 
-def line(one: Admitted) -> str:
-    """A contract's line of the table: `name=value`, one blank between; the policies read it by these names."""
+def line(one: Admitted, version: int) -> str:
+    """A contract's line of the table: `name=value`, one blank between; the policies read it by these names.
+
+    The bundle's version stands in each line: one that an older table left behind admits nobody.
+    """
     for key, value in one.selector.items():
         if not _LABEL_KEY.fullmatch(key) or not _LABEL_VALUE.fullmatch(value):
             raise Refused(
@@ -89,8 +92,8 @@ def line(one: Admitted) -> str:
             )
     selector = ",".join(f"{key}={value}" for key, value in sorted(one.selector.items()))
     return (
-        f"namespace={one.namespace} cpu={one.vcpu} memory={one.memory} gpu={one.gpu} expires={_moment(one.expires_ms)} "
-        f"team={one.team} digest={one.digest} selector={selector}"
+        f"version={version} namespace={one.namespace} cpu={one.vcpu} memory={one.memory} gpu={one.gpu} "
+        f"expires={_moment(one.expires_ms)} team={one.team} digest={one.digest} selector={selector}"
     )
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from repo_layout import admission_cel as cel
+from repo_layout import admission_size as size
 from repo_layout.admission import TAINT_KEY, WORKLOAD_LABEL
 from repo_layout.admission_cel import CRON_TEMPLATE, INFRASTRUCTURE_LABEL, POD, TAINT_EFFECT, TEMPLATE, Check, Subject
 
@@ -102,8 +103,8 @@ def _contract(table: str) -> Policy:
     return Policy(
         f"{PREFIX}-contract",
         (Matched("", ("pods",), ("CREATE",)), Matched("", ("pods/resize",), ("UPDATE",))),
-        {**cel.label_variable(POD), **cel.contract_variables(POD, table), **cel.need_variables(POD)},
-        (*cel.contract_checks(POD), *cel.size_checks(POD, complete=True)),
+        {**cel.label_variable(POD), **cel.contract_variables(POD, table), **size.need_variables(POD)},
+        (*cel.contract_checks(POD), *size.size_checks(POD, complete=True)),
         _NO_MIRROR,
         labelled_only=True,
         reads_table=True,
@@ -151,13 +152,13 @@ def _template(name: str, matched: tuple[Matched, ...], subject: Subject, region:
     variables = {
         **cel.ask_variables(subject, region),
         **cel.contract_variables(subject, table),
-        **cel.need_variables(subject),
+        **size.need_variables(subject),
     }
     checks = (
         cel.labelled(subject),
         cel.unplaced(subject),
         *cel.contract_checks(subject),
-        *cel.size_checks(subject, complete=False),
+        *size.size_checks(subject, complete=False),
     )
     conditions = {**_BY_A_PERSON, "template-changes": changes}
     return Policy(name, matched, variables, checks, conditions, reads_table=True, strict=False)

@@ -114,6 +114,7 @@ SCHEMA_CHECKER = {
     "EBT-310": "the cue binary is there",
     "EBT-311": "the schema checker ends in time and by itself",
     "EBT-312": "the schema checker saw every file",
+    "EBT-313": "the schema checker is shown the first 1000 files that their models refuse (note)",
 }
 
 READING = {

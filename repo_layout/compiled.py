@@ -13,13 +13,12 @@ from typing import Final
 from contracts.canonical import JsonValue, canonical
 from repo_layout.model import Estate
 from repo_layout.payload import digest, node_payloads, region_payload
+from repo_layout.sign import COMPILED, NODES, REGION
 
-COMPILED: Final = "compiled.json"
-REGION: Final = "region.json"
 FORMAT: Final = 1
 """Of `compiled.json`."""
 
-_KEY = r"[0-9a-f]{12}"
+_KEY = r"(?:[0-9a-f]{12}|keyless)"
 _NAME = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _FILES = re.compile(
     rf"compiled\.json|region(?:\.{_KEY}\.sigstore)?\.json|nodes/{_NAME}(?:\.{_KEY}\.sigstore|\.bundle)?\.json", re.ASCII
@@ -32,7 +31,7 @@ def compiled_files(estate: Estate, region: str) -> Mapping[str, bytes]:
     Only that list names the commit; the payloads do not. Raises `KeyError` for a region that is not there, `Refused`
     for a node payload that is too large, which a checked estate does not have.
     """
-    payloads = {f"nodes/{name}.json": payload for name, payload in node_payloads(estate, region).items()}
+    payloads = {f"{NODES}{name}.json": payload for name, payload in node_payloads(estate, region).items()}
     payloads[REGION] = region_payload(estate, region)
     listing: dict[str, JsonValue] = {
         "format": FORMAT,

@@ -63,7 +63,7 @@ SHAPES = {
     "history": _Shape(Kind.HISTORY, "history/<region>.yaml"),
     "join_profiles": _Shape(Kind.JOIN_PROFILE, "join_profiles/<name>.yaml"),
 }
-_IGNORED_FOLDERS = frozenset({".github", ".gitlab", ".gitea", ".forgejo", "docs"})
+_IGNORED_FOLDERS = frozenset({".github", ".gitlab", ".gitea", ".forgejo", ".vscode", "docs"})
 _IGNORED_FILES = frozenset(
     {"CODEOWNERS", "LICENSE"}
     | {".gitignore", ".gitattributes", ".editorconfig", ".gitlab-ci.yml", ".pre-commit-config.yaml"}

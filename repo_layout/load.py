@@ -7,7 +7,7 @@ and findings out. It must not know rules that compare files with each other, oth
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import get_args
 
 from pydantic import ValidationError
@@ -59,6 +59,30 @@ class Read:
     broken: frozenset[Kind]
 
 
+@dataclass(slots=True)
+class Known:
+    """What was read and judged before: two commits that share most of their files cost little more than one."""
+
+    files: dict[tuple[str, bytes], FileRead] = field(default_factory=dict)
+    judged: dict[int, Judged] = field(default_factory=dict)
+
+    def read(self, located: Located, content: bytes, converters: Mapping[str, Converter]) -> FileRead:
+        """The file, read once."""
+        key = (located.path, content)
+        if key not in self.files:
+            self.files[key] = _source(located, content, converters)
+        return self.files[key]
+
+    def judge(self, source: Source) -> Judged:
+        """The source's model, made once; a source that was read here lives as long as this does."""
+        if id(source) not in self.judged:
+            self.judged[id(source)] = judge(source)
+        return self.judged[id(source)]
+
+
+FileRead = tuple[Source | None, tuple[Finding, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
     """One source's model, or what the model says is wrong."""
@@ -80,8 +104,12 @@ class Assembled:
     broken: frozenset[Kind]
 
 
-def read(tree: Tree, converters: Mapping[str, Converter] = CONVERTERS) -> Read:
-    """Every file of the tree that the layout knows, parsed strictly and brought to the current format."""
+def read(tree: Tree, converters: Mapping[str, Converter] = CONVERTERS, known: Known | None = None) -> Read:
+    """Every file of the tree that the layout knows, parsed strictly and brought to the current format.
+
+    What `known` has read with the same converters is not read again.
+    """
+    known = known if known is not None else Known()
     sources: list[Source] = []
     findings: list[Finding] = list(tree.findings)
     broken: set[Kind] = set()
@@ -90,7 +118,7 @@ def read(tree: Tree, converters: Mapping[str, Converter] = CONVERTERS) -> Read:
         if isinstance(located, Finding):
             findings.append(located)
         elif located is not None:
-            source, found = _source(located, content, converters)
+            source, found = known.read(located, content, converters)
             findings.extend(first_of(found))
             if found:
                 broken.add(located.kind)
@@ -145,9 +173,7 @@ def assemble(tree: Tree, judged: Sequence[Judged]) -> Assembled:
 # ----------------------------------------------------------------------------------------------------- reading one file
 
 
-def _source(
-    located: Located, content: bytes, converters: Mapping[str, Converter]
-) -> tuple[Source | None, tuple[Finding, ...]]:
+def _source(located: Located, content: bytes, converters: Mapping[str, Converter]) -> FileRead:
     parsed = parse(located.path, content)
     if not isinstance(parsed.data, dict):
         return None, parsed.findings

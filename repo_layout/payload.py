@@ -85,9 +85,7 @@ def digest(payload: bytes) -> str:
 def narrowed(estate: Estate, region: str) -> Estate:
     """The estate as one region needs it, without places in files and without history.
 
-    Raises `KeyError` for a region that is not there.
-
-    Doing it again changes nothing.
+    Doing it again changes nothing. Raises `KeyError` for a region that is not there.
     """
     entry = estate.region(region)
     contracts, pools = estate.contracts_of(region), estate.pools_of(region)
@@ -210,6 +208,7 @@ def _file_of(rows: Sequence[Pool]) -> PoolFile:
         project=one.project,
         join_profile=one.join_profile,
         notice_window=one.notice_window_s,
+        checkpoint_throughput=one.checkpoint_throughput,
         user_data_limit=one.user_data_limit,
         hosts=one.hosts,
         attributes=one.attributes,

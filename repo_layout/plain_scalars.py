@@ -49,6 +49,9 @@ _REFUSED = (
     (r"[-+]?0[0-9]+\.[0-9]+", "a decimal without leading zeros, or text in quotes"),
     (r"=|<<", "text in quotes"),
 )
+_OPENING = frozenset("0123456789-+._=<")
+"""What every number and every pattern above starts with; text that starts otherwise is text, which is most of it."""
+
 _REFUSED_PATTERNS = tuple((re.compile(pattern, re.ASCII), expected) for pattern, expected in _REFUSED)
 
 
@@ -60,6 +63,8 @@ def resolve(text: str) -> str | int | float | bool | Ambiguous:
         return Ambiguous("EBT-116", "true or false, or text in quotes")
     if text in _NULL_WORDS:
         return Ambiguous("EBT-117", "a value, or no key at all")
+    if text[0] not in _OPENING:
+        return text
     if _INT.fullmatch(text) or _DECIMAL.fullmatch(text):
         if sum(char.isdigit() for char in text) > MAX_DIGITS:
             return Ambiguous("EBT-116", f"a number of at most {MAX_DIGITS} digits, or text in quotes")

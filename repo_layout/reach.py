@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from contracts.model import Contract, Eligibility, Unit
-from correlation_groups.reach import Domain, Field, Shortfall
+from correlation_groups.reach import Crowd, Domain, Field, Shortfall
 from correlation_groups.spread import Shares, lot
 from pools.eligibility import (
     attributes_match,
@@ -53,7 +53,7 @@ class Usable:
     waived: bool
     groups: Mapping[str, Mapping[str, str]]
     fields_made: dict[tuple[str, ...], Field] = field(default_factory=dict)
-    crowds_found: dict[tuple[frozenset[str], int], int] = field(default_factory=dict)
+    crowds_found: dict[int, Crowd] = field(default_factory=dict)
     shortfalls_found: dict[tuple[tuple[str, ...], int, Shares], Shortfall | None] = field(default_factory=dict)
 
     def field_of(self, pools: tuple[Pool, ...]) -> Field:
@@ -91,10 +91,11 @@ class Usable:
 
     def most_in(self, domains: frozenset[str], desired: int) -> int:
         """The most of `desired` units that the bounds let stand in some domains of the eligible pools."""
-        key = (domains, desired)
-        if key not in self.crowds_found:
-            self.crowds_found[key] = self.field_of(self.fitting).most_in(domains, desired) if self.fitting else 0
-        return self.crowds_found[key]
+        if not self.fitting:
+            return 0
+        if desired not in self.crowds_found:
+            self.crowds_found[desired] = self.field_of(self.fitting).crowd(desired)
+        return self.crowds_found[desired].most_in(domains)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ def decode(file: str, content: bytes) -> tuple[str | None, list[Finding]]:
         return None, [_odd_character(file, text, control.start(), what)]
     findings = _carriage_returns(file, content)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    hidden = next((at for at, char in enumerate(text) if not char.isascii() and _invisible(char)), None)
+    odd = () if text.isascii() else enumerate(text)
+    hidden = next((at for at, char in odd if not char.isascii() and _invisible(char)), None)
     if hidden is not None:
         return None, [*findings, _odd_character(file, text, hidden, "a character that cannot be seen")]
     if tab := _TAB_INDENT.search(text):

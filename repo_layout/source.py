@@ -91,6 +91,16 @@ class Places(Mapping[str, Place]):
                 return source.place((*path, *(int(s) if s.isdigit() else s for s in steps[length:])))
         raise KeyError(key)
 
+    def written(self, key: str) -> bool:
+        """Whether the file itself holds what the key names, and no default or preset does."""
+        steps = key.split("/")
+        for length in range(len(steps), 0, -1):
+            if entry := self._known.get("/".join(steps[:length])):
+                source, path = entry
+                below = (*path, *(int(s) if s.isdigit() else s for s in steps[length:]))
+                return source.value(below) is not None
+        return False
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)
 

@@ -6,9 +6,8 @@ bounded by the file's size. It must not know layout, schema or what a field mean
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -23,6 +22,25 @@ MAX_DEPTH = 20  # the deepest format of the estate needs less than half
 MAX_NODES = 4096  # keys and items; 64 KiB at 16 bytes each
 
 Path = tuple[str | int, ...]
+
+
+class Places(Mapping[Path, Place]):
+    """Places by path, kept as line and column: most are never asked for."""
+
+    __slots__ = ("_file", "_known")
+
+    def __init__(self, file: str, known: Mapping[Path, tuple[int, int]]) -> None:
+        self._file = file
+        self._known = known
+
+    def __getitem__(self, path: Path) -> Place:
+        return Place(self._file, *self._known[path])
+
+    def __iter__(self) -> Iterator[Path]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +65,9 @@ def parse(file: str, content: bytes) -> Parsed:
         findings += builder.build(text)
     return Parsed(
         data=None if findings else builder.root,
-        places=MappingProxyType(builder.places),
+        places=Places(file, builder.places),
         findings=in_order(findings),
-        key_places=MappingProxyType(builder.key_places),
+        key_places=Places(file, builder.key_places),
     )
 
 
@@ -58,13 +76,29 @@ def parse(file: str, content: bytes) -> Parsed:
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser where PyYAML was built with it
 
 
+def _events(text: str) -> Iterator[yaml.Event]:
+    """The parser's events, as `yaml.parse` yields them, with one call for each."""
+    loader = _LOADER(text)
+    try:
+        while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
+            yield event
+    finally:
+        loader.dispose()
+
+
+def _start(event: yaml.Event) -> tuple[int, int]:
+    """Line and column from 1; 0 where the parser knows none."""
+    mark = event.start_mark
+    return (mark.line + 1, mark.column + 1) if mark else (0, 0)
+
+
 @dataclass(slots=True)
 class _Frame:
     """A collection that is still open."""
 
     into: list[object] | dict[str, object]
     path: Path
-    first: dict[str, Place] = field(default_factory=dict)
+    first: dict[str, int] = field(default_factory=dict)  # the line of each key
     key: str | None = None
 
 
@@ -82,8 +116,7 @@ class _Found:
         return [*self._findings, repeats] if repeats else self._findings
 
     def at(self, event: yaml.Event) -> Place:
-        mark = event.start_mark
-        return Place(self._file, mark.line + 1, mark.column + 1) if mark else Place(self._file)
+        return Place(self._file, *_start(event))
 
     def add(self, code: str, at: yaml.Event | None, message: str, seen: str = "", expected: str = "") -> None:
         place = self.at(at) if at else Place(self._file)
@@ -130,8 +163,8 @@ class _Builder:
     def __init__(self, file: str) -> None:
         self.found = _Found(file)
         self.root: object | None = None
-        self.places: dict[Path, Place] = {}
-        self.key_places: dict[Path, Place] = {}
+        self.places: dict[Path, tuple[int, int]] = {}
+        self.key_places: dict[Path, tuple[int, int]] = {}
         self._open: list[_Frame] = []
         self._documents = 0
         self._nodes = 0
@@ -148,7 +181,7 @@ class _Builder:
     def build(self, text: str) -> list[Finding]:
         """Run over the text once; stops early only where going on could not be bounded or understood."""
         try:
-            for event in yaml.parse(text, Loader=_LOADER):
+            for event in _events(text):
                 taker = self._takers.get(type(event))
                 if taker is not None and not taker(event):
                     break
@@ -225,7 +258,8 @@ class _Builder:
         if self._expects_key():
             return self._place_key(event, shown)
         path = self._next_path()
-        self.places.setdefault(path, self.found.at(event))
+        if path not in self.places:
+            self.places[path] = _start(event)
         if not self._open:
             self.root = value
             if not isinstance(value, dict):
@@ -242,11 +276,12 @@ class _Builder:
     def _place_key(self, event: yaml.NodeEvent, key: str) -> bool:
         frame = self._open[-1]
         frame.key = key
+        start = _start(event)
         if key in frame.first:
-            message = f'the key "{shorten(key)}" stands in line {frame.first[key].line} already'
+            message = f'the key "{shorten(key)}" stands in line {frame.first[key]} already'
             self.found.add("EBT-112", event, message, key, "each key once")
-        frame.first.setdefault(key, self.found.at(event))
-        self.key_places.setdefault((*frame.path, key), self.found.at(event))
+        frame.first.setdefault(key, start[0])
+        self.key_places.setdefault((*frame.path, key), start)
         return self._count(event)
 
     def _count(self, event: yaml.NodeEvent) -> bool:

@@ -20,6 +20,7 @@ from contracts.model import Contract
 from pools.join_profiles import ClusterJoin, Enrolment, Join, JoinProfileFile
 from pools.model import Pool
 from repo_layout.admission import TAINT_KEY, WORKLOAD_LABEL
+from repo_layout.admission_slurm import FEATURE, PARTITION_FEATURE
 from repo_layout.model import Estate
 
 NODE_BUNDLE: Final = "NODE_BUNDLE"
@@ -170,11 +171,8 @@ def facts_of(
 
 
 def slurm_features(workload: str, partition: str) -> str:
-    """The node features that stand for the label: one for the workload, one for the partition that its jobs use.
-
-    Names have no underscore, so that the two never meet; `/` and `=` mean something else in Slurm's constraints.
-    """
-    return f"ebbtide_{workload},ebbtide_partition_{partition}"
+    """The node features that stand for the label: one for the workload, one for the partition that its jobs use."""
+    return f"{FEATURE}{workload},{PARTITION_FEATURE}{partition}"
 
 
 def placeholders(template: str) -> list[str]:

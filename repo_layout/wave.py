@@ -1,9 +1,10 @@
 """The rule about the wave: when a whole correlation group is told to go, every on-notice checkpoint is written at once.
 
-Called from the table in `repo_layout.feasibility`. What it assumes, so that a refusal is always justified: every
-contract at its maximum, placed as unluckily as its bounds and waivers let it; no more units than the group's empty
-hosts hold, those with the heaviest checkpoints first; and a gateway that serves what is due first first and nothing
-else. A real wave may still be slower. Pure; it must not know what runs now.
+Called from the table in `repo_layout.feasibility`. The worst case: every contract at its maximum, placed as unluckily
+as its bounds and waivers let it, but no more units than the group's empty hosts hold, those with the heaviest
+checkpoints first. The best gateway: it serves what is due first first, and nothing else. So a wave that is refused
+cannot be carried in its worst case, and one that is let through may still be too slow. Pure; it must not know what
+runs now.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from repo_layout.reach import Ground, Reach, Together
 
 HEAVIEST = 5
 """Workloads that a message names, the heaviest first."""
+
+EXACT_BITS = 256
+"""Binary places that tell any two ratios of sizes apart: both terms stay below 2^100."""
 
 Hardware = tuple[str, str]
 """Architecture and GPU family: what no two kinds of hosts share."""
@@ -77,8 +81,7 @@ class Wave:
 def gateways_carry_waves(ground: Ground) -> Iterator[Attributed]:
     """The on-notice checkpoints of the heaviest group of a region fit its gateway before they are due."""
     for region in ground.estate.settings.regions:
-        waves = waves_of(ground, region.name)
-        over = [wave for wave in waves if wave.amount > wave.due_s * region.checkpoint_gateway]
+        over = waves_of(ground, region.name, above=region.checkpoint_gateway)
         if over:
             worst = max(over, key=lambda wave: (wave.pressure, wave.together.name))
             writing = [reach for reach in _writing(ground, region.name) if reach.most_in(worst.together.domains)]
@@ -87,8 +90,8 @@ def gateways_carry_waves(ground: Ground) -> Iterator[Attributed]:
             yield Attributed(found, _rests_on(region, writing))
 
 
-def waves_of(ground: Ground, region: str) -> tuple[Wave, ...]:
-    """The demand with the highest rate that each group of a region can make, of those in which anything is written.
+def waves_of(ground: Ground, region: str, *, above: int = 0) -> tuple[Wave, ...]:
+    """The demand with the highest rate that each group of a region can make, of those `above` so many bytes a second.
 
     For every budget what is due by then is weighed together (the demand bound of processors that serve the earliest
     deadline first: Baruah, Rosier and Howell 1990), each time at its worst.
@@ -102,11 +105,23 @@ def waves_of(ground: Ground, region: str) -> tuple[Wave, ...]:
         room = _room(ground.estate, region, together)
         found = [
             Wave(together, sum(most_written(units, due_s, hardware, had) for hardware, had in room.items()), due_s)
-            for due_s in sorted({load.due_s for load, count in units.items() if count})
+            for due_s, amount in _due(units)
+            if amount > above * due_s  # where even hosts without end write too little, they need not be counted
         ]
-        if found:
-            waves.append(max(found, key=lambda wave: wave.pressure))
+        if found and (worst := max(found, key=lambda wave: wave.pressure)).amount > above * worst.due_s:
+            waves.append(worst)
     return tuple(waves)
+
+
+def _due(units: Mapping[Load, int]) -> Iterator[tuple[int, int]]:
+    """Each budget, and all bytes that are due by then."""
+    amounts: Counter[int] = Counter()
+    for load, count in units.items():
+        amounts[load.due_s] += load.size * count
+    total = 0
+    for due_s in sorted(amounts):
+        total += amounts[due_s]
+        yield due_s, total
 
 
 def _writing(ground: Ground, region: str) -> list[Reach]:
@@ -151,7 +166,7 @@ def _filled(loads: Sequence[tuple[int, int, int]], room: int) -> int:
     """Bytes that `room` of a resource writes at most, of loads as (bytes, what a unit takes, units)."""
     total = sum(size * units for size, takes, units in loads if not takes)
     taking = [load for load in loads if load[1]]
-    for size, takes, units in sorted(taking, key=lambda load: (Fraction(load[0], load[1]), load), reverse=True):
+    for size, takes, units in sorted(taking, key=lambda load: ((load[0] << EXACT_BITS) // load[1], load), reverse=True):
         total += min(size * units, -(-size * room // takes))
         room = max(0, room - units * takes)
     return total

@@ -210,6 +210,47 @@ def test_a_job_is_let_in_when_its_units_fit_counted_by_hand(asked: list[tuple[st
         assert verdict.admitted == fits, (workload, options, verdict)
 
 
+# Pieces of what Slurm's options are made of, so that a search of a few dozen jobs gets beyond the first check.
+pieces = st.lists(
+    st.sampled_from(["contract:", "alpha", "beta", "@", "616c7068", " ", ",", "batch", "open", "gres:", "gpu", ":", "=",
+                     "9", "-", "%", "|", "&", "(", "[", "*", "k", "ebbtide_", "\x07", "é", '"', "\\"]),
+    max_size=7,
+).map("".join)  # fmt: skip
+TEXTS = (
+    "comment",
+    "partition",
+    "account",
+    "features",
+    "prefer",
+    "array_inx",
+    "tres_per_job",
+    "tres_per_node",
+    "mem_per_tres",
+)
+NUMBERS = ("num_tasks", "min_nodes", "cpus_per_task", "requeue", "het_job_offset", "ntasks_per_tres", "min_mem_per_cpu")
+strange_jobs = st.fixed_dictionaries(
+    {"comment": st.one_of(pieces, st.just("contract:alpha"), st.just("contract:beta"))},
+    optional={
+        **dict.fromkeys(TEXTS[1:], pieces),
+        **dict.fromkeys(NUMBERS, st.one_of(st.integers(0, 9), st.integers(0, 2**32 - 1))),
+    },
+)
+
+
+@given(st.lists(strange_jobs, min_size=30, max_size=60), st.sampled_from(LUAS))
+@settings(max_examples=8, deadline=None)
+def test_no_job_makes_the_script_fail_and_what_it_lets_in_is_bound(
+    jobs: list[dict[str, str | int]], interpreter: str
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        verdicts = judged(Path(folder), [batch("alpha") | job for job in jobs], interpreter)
+    for job, verdict in zip(jobs, verdicts, strict=True):
+        assert "a fault in the check" not in verdict.said, (job, verdict)
+        reclaimable = "batch" in str(job.get("partition", "")).split(",") or "ebbtide_" in str(job.get("features", ""))
+        if verdict.admitted and reclaimable:
+            assert re.search(r"(^|&)ebbtide_(alpha|beta)$", verdict.features), (job, verdict)
+
+
 def slurm_views() -> list[AdmissionView]:
     """The views of the reference estate's Slurm clusters."""
     tree = read_worktree(Path(__file__).parents[1] / "repo_layout" / "estate")

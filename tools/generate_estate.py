@@ -169,7 +169,8 @@ def pool_file(
     region: str, hall: int, aggregate: str, hosts: str, attributes: str, rows: list[str], *, tail: str = ""
 ) -> str:
     """One pool file."""
-    profile = "slurm-dynamic" if "-hpc-" in aggregate else "kubeadm-join"
+    alone = {"hpc": "slurm-dynamic", "arm": "kubeadm-join", "l40s": "kubeadm-join"}  # one scheduler's work only
+    profile = next((alone[part] for part in aggregate.split("-") if part in alone), "prebaked-image")
     return (
         "apiVersion: ebbtide/v1\n"
         "kind: Pools\n"

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from contracts.errors import Refused
 from contracts.values import shorten
-from repo_layout.compiled import COMPILED, is_compiled
+from repo_layout.compiled import is_compiled
+from repo_layout.sign import COMPILED, NODES
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes], *, regions: bool = False) -> None:
@@ -65,7 +66,7 @@ def _require_ours(folder: Path, *, regions: bool) -> None:
 
 def _is_our_folder(path: Path, there: Path, *, regions: bool) -> bool:
     depth = 1 if regions else 0
-    named = len(path.parts) == depth or path.parts[depth:] == ("nodes",)
+    named = len(path.parts) == depth or "/".join(path.parts[depth:]) + "/" == NODES
     return named and not there.is_symlink()
 
 

@@ -18,7 +18,9 @@ from repo_layout.adapters.git_tree import tree_of
 from repo_layout.adapters.worktree import read_worktree
 from repo_layout.tree import Tree
 
-__all__ = ["changed_paths", "follow", "read_commit", "read_staged", "read_worktree"]
+__all__ = [
+    "changed_paths", "follow", "merge_base", "named", "paths_between", "read_commit", "read_staged", "read_worktree",
+]  # fmt: skip
 
 
 def read_commit(repository: str, revision: str, *, cache: Path | None = None) -> Tree:
@@ -38,9 +40,33 @@ def changed_paths(repository: str, base: str, head: str, *, cache: Path | None =
     """
     opened = open_for_reading(repository, head, cache)
     old, new = commit_of(opened, base), commit_of(opened, head)
-    parted = _parted(opened, old, new)
-    with translated(f"compare {parted.id} with {new.id}"):
-        deltas = list(parted.tree.diff_to_tree(new.tree).deltas)
+    return _paths_between(_parted(opened, old, new), new)
+
+
+def paths_between(repository: str, old: str, new: str, *, cache: Path | None = None) -> tuple[str, ...]:
+    """The sorted paths in which two commits differ, whatever lies between them."""
+    opened = open_for_reading(repository, new, cache)
+    return _paths_between(commit_of(opened, old), commit_of(opened, new))
+
+
+def named(repository: str, *revisions: str, cache: Path | None = None) -> tuple[str, ...]:
+    """The commits that revisions name, as 40 hex digits; a remote repository is brought up to date for the first."""
+    opened = open_for_reading(repository, revisions[0], cache)
+    return tuple(str(commit_of(opened, revision).id) for revision in revisions)
+
+
+def merge_base(repository: str, base: str, head: str, *, cache: Path | None = None) -> str:
+    """The commit at which the lines of `base` and `head` parted, `base` itself where `head` grew out of it.
+
+    `Refused` when they share no commit, as after a rewritten history, or when a shallow clone leaves it open.
+    """
+    opened = open_for_reading(repository, head, cache)
+    return str(_parted(opened, commit_of(opened, base), commit_of(opened, head)).id)
+
+
+def _paths_between(old: pygit2.Commit, new: pygit2.Commit) -> tuple[str, ...]:
+    with translated(f"compare {old.id} with {new.id}"):
+        deltas = list(old.tree.diff_to_tree(new.tree).deltas)
         raw = {side.raw_path for delta in deltas for side in (delta.old_file, delta.new_file)}
     return tuple(sorted(path.decode("utf-8", "backslashreplace") for path in raw))
 

@@ -542,7 +542,7 @@ function slurm_job_modify(change, job, parts, uid)
     refresh()
     admitted = (job.admin_comment or ""):sub(1, #MARK) == MARK or ours_among(job.partition, parts) ~= nil
     local field = admitted and changed(change, job)
-    if field then refuse(field .. " was judged at submission and stays", "cancel the job and submit it again") end
+    if field then refuse(field .. ": settled at submission", "cancel the job and submit it again") end
     if not admitted and (ours_among(change.partition, parts) or names_our_feature(change.features)
         or names_our_feature(change.prefer)) then
       refuse("jobs enter reclaimable capacity by submission only", "submit the job there with its contract")

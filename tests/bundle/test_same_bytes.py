@@ -14,9 +14,10 @@ import pytest
 
 from repo_layout.adapters.git import read_commit, read_worktree
 from repo_layout.adapters.git_lay import Authorship, lay
-from repo_layout.compiled import COMPILED, compiled_files
+from repo_layout.compiled import compiled_files
 from repo_layout.load import assemble, judge, read
 from repo_layout.model import Estate
+from repo_layout.sign import COMPILED
 from repo_layout.tree import Tree
 from tests.bundle.estates import estate_of
 from tests.checks.estates import ROOT, files_of

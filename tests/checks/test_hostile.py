@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.fuzz_reader import SEEDS, fuzz_reader
 from contracts.findings import Severity
 from repo_layout.adapters.cue import Cue
 from repo_layout.load import MOST_OF_A_FILE
@@ -67,3 +68,23 @@ def test_a_root_that_was_not_read_is_never_said_to_lack_a_file(cue: Cue, odd: Od
     codes = {finding.code for finding in validate(Tree("0" * 40, {}, (odd,)), cue=cue).findings}
     assert codes
     assert "EBT-125" not in codes
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.sampled_from(sorted(SEEDS)),
+    cut=st.tuples(st.integers(0, 2000), st.integers(0, 40)),
+    put=st.one_of(st.binary(max_size=40), st.text(st.sampled_from("{}[]:#-|>'\" \n&*!%@`~0x"), max_size=30)),
+)
+def test_a_sample_with_anything_in_it_keeps_every_promise_of_the_reader(
+    seed: str, cut: tuple[int, int], put: bytes | str
+) -> None:
+    content, at = SEEDS[seed], cut[0] % (len(SEEDS[seed]) + 1)
+    inserted = put if isinstance(put, bytes) else put.encode()
+    fuzz_reader(content[:at] + inserted + content[at + cut[1] :])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.one_of(st.binary(max_size=400), st.text(max_size=200).map(str.encode)))
+def test_any_bytes_keep_every_promise_of_the_reader(content: bytes) -> None:
+    fuzz_reader(content)

@@ -141,9 +141,9 @@ def test_a_group_holds_what_its_domains_and_its_bound_let_stand() -> None:
     widened = Shares(150, 400, 8)
     field = Field(_halls(4, 2, 2, 2), widened)
     first = {domain.name for domain in field.domains if domain.groups["hall"] == "h1"}
-    assert field.most_in(first, 100) == 40
-    assert field.most_in(sorted(first)[:2], 100) == 30
-    assert field.most_in({"elsewhere"}, 100) == 0
+    assert field.crowd(100).most_in(first) == 40
+    assert field.crowd(100).most_in(sorted(first)[:2]) == 30
+    assert field.crowd(100).most_in({"elsewhere"}) == 0
 
 
 @given(field=_fields(), lots=st.integers(1, 6), chosen=st.sets(st.integers(0, 4)))
@@ -151,7 +151,7 @@ def test_a_group_holds_what_its_domains_and_its_bound_let_stand() -> None:
 def test_no_layout_within_the_bounds_puts_more_into_some_domains(field: Field, lots: int, chosen: set[int]) -> None:
     desired, names = lots * field.gang, {f"d{at}" for at in chosen}
     inside = [d.name in names for d in field.domains]
-    most = field.most_in(names, desired)
+    most = field.crowd(desired).most_in(names)
     for units in range(most + 1, desired + 1):
         for layout in _layouts([desired] * len(field.domains), desired, field.gang):
             if sum(n for n, there in zip(layout, inside, strict=True) if there) == units:

@@ -26,6 +26,7 @@ NOT_IN_FILES = {
     ),
     **dict.fromkeys(("EBT-301", "EBT-302", "EBT-303"), "a repository or a disk that does not give the content"),
     **dict.fromkeys(("EBT-310", "EBT-311", "EBT-312"), "a schema checker that is missing or does not answer"),
+    "EBT-313": "more wrong files than a sample should hold",
 }
 SAMPLES = sorted(INVALID.iterdir())
 

@@ -28,14 +28,7 @@ GITLAB = ROOT / "deploy" / "ci" / "gitlab" / "ebbtide.gitlab-ci.yml"
 BIN = Path(sys.executable).parent
 
 # What the templates name and this version does not have yet; a line that is no longer needed fails.
-COMING = {
-    ("validate", "--base"),
-    ("diff", ""),
-    ("compile", ""),
-    ("compile", "--base"),
-    ("sign", ""),
-    ("publish", ""),
-}
+COMING: set[tuple[str, str]] = set()
 
 
 @dataclass(frozen=True)

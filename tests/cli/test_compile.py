@@ -57,7 +57,8 @@ def test_the_screen_reads_as_reviewed(
     ended = here("compile", str(estate), "--region", "north", "--out", str(tmp_path / "out"))
     assert ended.code == 0
     shown = re.sub(r"\d+\.\d\d s", "0.00 s", ended.out.replace(str(tmp_path), "DIR"))
-    golden("compile_minimal", re.sub(r"\b[0-9a-f]{12,64}\b", "0a0a0a", shown))
+    sizes = re.sub(r" +[0-9,]+ bytes", " 1,234 bytes", re.sub(r"\b[0-9a-f]{12,64}\b", "0a0a0a", shown))
+    golden("compile_minimal", sizes)
 
 
 def test_all_regions_lie_in_folders_of_their_own_and_can_be_compiled_again(
@@ -182,6 +183,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: p
         ("region.0123456789ab.sigstore.json", True),
         ("nodes/a-b.0123456789ab.sigstore.json", True),
         ("nodes/a.bundle.json", True),
+        ("nodes/a.keyless.sigstore.json", True),
         ("region.bundle.json", False),
         ("nodes/a.0123456789AB.sigstore.json", False),
         ("nodes/../a.json", False),
@@ -190,3 +192,15 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: p
 )
 def test_the_names_of_a_compiled_folder_are_these_alone(name: str, ours: bool) -> None:
     assert is_compiled(name) is ours
+
+
+def test_what_others_did_stops_no_commit_that_is_judged_by_what_it_changed(here: Run, tmp_path: Path) -> None:
+    path = "contracts/tides/forecast.yaml"
+    crowded = MINIMAL[path].replace(b"floor: 4", b"floor: 39").replace(b"minimum: 8", b"minimum: 39")
+    lay(tmp_path / "full.git", {**MINIMAL, path: crowded}, AUTHORSHIP)
+    words = ("compile", str(tmp_path / "full.git"), "--region", "north", "--out", str(tmp_path / "out"))
+    refused = here(*words)
+    assert refused.code == 1
+    assert "EBT-203" in refused.out
+    assert here(*words, "--base", "HEAD").code == 0
+    assert (tmp_path / "out" / "compiled.json").is_file()

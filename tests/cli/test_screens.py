@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from contracts.model import Tier
 from ebbtide import render_action, render_savings
-from ebbtide.render_demo import Screen, as_text
+from ebbtide.render_demo import Screen, as_document, as_text
 from ebbtide.state import PolicyRecord, RunRecord
 from ebbtide.story import Life, causes_to_follow, life
 from ebbtide.text import Paint
@@ -16,6 +16,7 @@ from ledger.events import Event, EventType
 from ledger.money import TICKS
 from ledger.reports import NetSaving, Period, Reconciliation, Waste
 from ledger.story import told
+from repo_layout.losses import LargestLoss
 from simulation.concentration import Concentration, Fall
 from simulation.floors import Floors, Shortfall
 from simulation.summary import DaySummary, Drains, Losses, Money
@@ -231,3 +232,21 @@ def test_what_was_kept_and_what_was_broken_differ_in_colour() -> None:
     painted = "\n".join(as_text(screen(day("ebbtide", broken=0), day("price-first", broken=1)), Paint(on=True)))
     assert "\x1b[32m0 of 52\x1b[0m" in painted
     assert "\x1b[31m1 of 52\x1b[0m" in painted
+
+
+def test_a_waiver_shows_what_it_puts_at_stake_and_the_screen_stays_one_screen() -> None:
+    losses = (LargestLoss("train", 2, 8, "hall", "h1"), LargestLoss("reward-model", 2, 4, "capacity domain", "h2-gpu"))
+    every = {tier.value: row("render", 3) for tier in Tier} | {"": row("", 0)}
+    full = [
+        dataclasses.replace(one, money=dataclasses.replace(one.money, tiers=every))
+        for one in (day("ebbtide", broken=0), day("price-first", broken=1))
+    ]
+    shown = dataclasses.replace(screen(*full), waived=losses)
+    lines = as_text(shown, PLAIN)
+    assert (
+        "largest loss under a waiver, of 2 workloads: reward-model can lose 2 of 4 interruptible units (50 %) at once,"
+        in " ".join(lines)
+    )
+    assert "capacity domain h2-gpu" in " ".join(lines)
+    assert len(lines) <= 45
+    assert as_document(shown, [])["waived_losses"] == [loss.document() for loss in losses]

@@ -18,6 +18,7 @@ from ebbtide.report_picture import picture
 from ebbtide.report_reading import Fate
 from ledger.events import EventType
 from ledger.reports import Reconciliation
+from repo_layout.losses import LargestLoss
 from tests.report.days import END, HALLS, HOUR, START, Who, day_events, event, renamed, report_data
 
 if TYPE_CHECKING:
@@ -214,3 +215,10 @@ def test_the_standalone_picture_is_one_svg_with_its_own_colours() -> None:
     assert "prefers-color-scheme: dark" in drawn
     assert not re.search(r"url\(|@import|href", drawn)
     read(drawn)
+
+
+def test_a_waiver_has_a_table_of_what_it_lets_fall_together_and_no_waiver_has_none() -> None:
+    waived = replace(report_data(), waived=(LargestLoss("render", 2, 8, "power", "west-a"),))
+    assert "Under a waiver" in report(waived)
+    assert "power west-a" in report(waived)
+    assert "Under a waiver" not in report(report_data())

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 
+from ebbtide.estate import estate_of
 from repo_layout.admission import TAINT_KEY, WORKLOAD_LABEL
+from repo_layout.admission import view as view_of
+from repo_layout.admission_kubernetes import NAMESPACE, TABLE, line, render
 from repo_layout.admission_policies import SYSTEM_NAMESPACES
+from repo_layout.model import Estate
 from tests.servers import admission_twin
-from tests.servers.admission_cases import PAST_MS, PODS, VERSION, Case, Json, container, landed, pod, templated, view
+from tests.servers.admission_cases import (
+    PAST_MS,
+    PODS,
+    VERSION,
+    Case,
+    Json,
+    container,
+    contract,
+    landed,
+    pod,
+    requests,
+    templated,
+    view,
+)
 from tests.servers.admission_twin import pods
 from tests.servers.cluster import NAMESPACES, Cluster
 from tools.servers.control_plane import BINARIES, control_plane
-from tools.servers.kubernetes_api import JSON_PATCH, Answer
+from tools.servers.kubernetes_api import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Answer
 
 FILES = ("table.yaml", "land.yaml", "admission.yaml")
 PODS_HERE = "/api/v1/namespaces/astro/pods"
@@ -93,6 +111,52 @@ def test_the_policies_agree_with_the_twin_on_drawn_pods(cluster: Cluster, drawn:
     assert answer.accepted is not admission_twin.refused(landed(drawn_pod), namespace, view()), answer.message
 
 
+def test_the_reference_estate_is_taken_and_one_unit_of_each_of_its_contracts_admitted(
+    cluster: Cluster, reference: Estate
+) -> None:
+    digests = dict.fromkeys(reference.contract_by_name, "00" * 32)
+    names = [one.name for region in reference.settings.regions for one in region.clusters]
+    views = [view_of(reference, name, version=9, expires_ms=0, digests=digests) for name in names]
+    on_kubernetes = [one for one in views if one.scheduler == "kubernetes"]
+    assert len(on_kubernetes) >= 3
+    for one in on_kubernetes:
+        for text in render(one).values() if one is on_kubernetes[0] else (render(one)["table.yaml"],):
+            answers = cluster.api.apply(text, dry=True) if "policies.kyverno.io" not in text else []
+            assert [answer.message for answer in answers if not answer.accepted] == []
+    seen = on_kubernetes[0]
+    for namespace in sorted({one.namespace for one in seen.table}):
+        cluster.namespaces(namespace)
+    cluster.table(seen)
+    for entry in seen.table:
+        resources = requests(cpu=str(entry.vcpu), memory=str(entry.memory), nvidia_com__gpu=str(entry.gpu))
+        whole = pod(entry.workload, labels=dict(entry.selector), containers=[{**container(), "resources": resources}])
+        answer = cluster.judged(whole, entry.namespace)
+        assert answer.accepted, answer.message
+    cluster.table(view())
+
+
+def test_a_table_of_thousands_is_applied_as_the_document_says(cluster: Cluster, tmp_path: Path) -> None:
+    many = tuple(contract(f"workload-{number}") for number in range(4_500))
+    rendered = render(view(version=VERSION + 4, extra=many))
+    for name in FILES:
+        (tmp_path / name).write_text(rendered[name], encoding="utf-8")
+    words = ["apply", "--server-side", "--force-conflicts", *(f"-f={tmp_path / name}" for name in FILES)]
+    applied = subprocess.run([*kubectl(cluster), *words], check=False, capture_output=True, text=True)
+    assert applied.returncode == 0, applied.stderr
+    cluster.until_version(VERSION + 4)
+    assert cluster.judged(pod("workload-4499")).accepted
+    cluster.table(view())
+
+
+def kubectl(cluster: Cluster) -> list[str]:
+    return [str(BINARIES / "kubectl"), "--kubeconfig", str(cluster.plane.kubeconfig)]
+
+
+@pytest.fixture(name="reference", scope="module")
+def _reference() -> Estate:
+    return estate_of(None)[0]
+
+
 # ---------------------------------------------------------------------------------------------------------- templates
 
 
@@ -161,9 +225,8 @@ def test_a_deployments_template_cannot_be_changed_to_what_is_not_admitted(cluste
 
 def test_scaling_is_not_refused_because_the_reconciler_lends_at_most_the_maximum(cluster: Cluster) -> None:
     cluster.made(templated("Deployment", pod("nightly", lands=False), name="scaled", replicas=0))
-    where = ["--kubeconfig", str(cluster.plane.kubeconfig), "--namespace", "astro"]
-    scale = [str(BINARIES / "kubectl"), *where, "scale", "deployment/scaled", "--replicas=12"]
-    subprocess.run(scale, check=True, capture_output=True)
+    scale = ["scale", "deployment/scaled", "--replicas=12", "--namespace=astro"]
+    subprocess.run([*kubectl(cluster), *scale], check=True, capture_output=True)
     cluster.until(lambda: len(pods_of(cluster, "nightly")) == 12)
     cluster.api.delete("/apis/apps/v1/namespaces/astro/deployments/scaled?propagationPolicy=Background")
     cluster.until(lambda: _emptied(cluster, "nightly"))
@@ -240,14 +303,16 @@ def test_a_mirror_pod_of_a_node_is_taken_and_nobody_elses(cluster: Cluster) -> N
             {"apiVersion": "v1", "kind": "Node", "name": "eb-aarhus-3-000017", "uid": uid, "controller": True}
         ],
     }
-    mine = cluster.api.post(
-        f"{PODS_HERE}?dryRun=All", mirror, as_user="system:node:eb-aarhus-3-000017", groups=("system:nodes",)
-    )
-    assert mine.accepted, mine.message
+    node_user, group = "system:node:eb-aarhus-3-000017", ("system:nodes",)
+
+    def taken() -> bool:  # once the server's own list of nodes knows it
+        return cluster.api.post(f"{PODS_HERE}?dryRun=All", mirror, as_user=node_user, groups=group).accepted
+
+    cluster.until(taken)
     refused(cluster.asked(mirror, dry=True), f"has no label {WORKLOAD_LABEL}")
 
 
-def test_binding_a_pod_by_hand_takes_a_right_that_editors_have_not(cluster: Cluster) -> None:
+def test_binding_and_relabelling_by_status_take_rights_that_editors_have_not(cluster: Cluster) -> None:
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"}
     subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}
     cluster.made({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "roleRef": role,
@@ -257,6 +322,10 @@ def test_binding_a_pod_by_hand_takes_a_right_that_editors_have_not(cluster: Clus
                "target": {"kind": "Node", "name": "eb-aarhus-3-000017"}}  # fmt: skip
     by_editor = cluster.api.post(f"{PODS_HERE}/by-ann/binding", binding, as_user="ann")
     refused(by_editor, 'cannot create resource "pods/binding"')
+    by_status = cluster.api.request(
+        "PATCH", f"{PODS_HERE}/by-ann/status", labels(ebbtide__workload="nightly"), content=MERGE_PATCH, as_user="ann"
+    )
+    refused(by_status, 'cannot patch resource "pods/status"')
     assert cluster.api.post(f"{PODS_HERE}/by-ann/binding", binding).accepted  # an administrator may, and answers for it
     cluster.api.delete(f"{PODS_HERE}/by-ann")
 
@@ -282,6 +351,17 @@ def test_a_bundle_past_its_end_stops_what_is_new_and_replaces_what_was_there(clu
         cluster.table(view(version=VERSION))
         cluster.api.delete(path)
         cluster.until(lambda: _emptied(cluster, "nightly"))
+
+
+def test_a_line_that_an_older_table_left_behind_admits_nobody(cluster: Cluster) -> None:
+    table = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": TABLE, "namespace": NAMESPACE}}
+    left = {**table, "data": {"left": line(contract("left"), VERSION - 1)}}
+    other = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{TABLE}?fieldManager=another-pipeline&force=true"
+    assert cluster.api.request("PATCH", other, left, content=APPLY_PATCH).accepted
+    cluster.table(view(version=VERSION + 3))
+    cluster.table(view())
+    assert cluster.api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{TABLE}").field("data", "left") is not None
+    refused(cluster.judged(pod("left")), "no contract admits workload left")
 
 
 def test_a_workload_whose_contract_went_can_still_be_scaled_down(cluster: Cluster) -> None:

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from repo_layout.admission import TAINT_KEY, WORKLOAD_LABEL
 from repo_layout.admission_kubernetes import NAMESPACE, TABLE
+from repo_layout.admission_policies import SYSTEM_NAMESPACES
 from tests.servers import admission_twin
 from tests.servers.admission_cases import PAST_MS, PODS, VERSION, Case, Json, landed, pod, templated, view
 from tests.servers.admission_twin import pods
@@ -94,6 +95,12 @@ def test_kyverno_keeps_the_labels_of_an_admitted_pod(cluster: Cluster) -> None:
     resized = cluster.api.patch(f"{path}/resize", larger, kind="application/strategic-merge-patch+json")
     assert "asks for cpu 5" in resized.message
     cluster.api.delete(path)
+
+
+def test_kyverno_leaves_the_nodes_own_software_alone(cluster: Cluster) -> None:
+    everywhere = pod(tolerations=[{"operator": "Exists"}])
+    for namespace in (*SYSTEM_NAMESPACES, "monitoring"):
+        assert cluster.judged(everywhere, namespace).accepted
 
 
 def test_kyverno_judges_a_bundle_past_its_end_by_the_time_of_creation(cluster: Cluster) -> None:

@@ -69,7 +69,7 @@ def test_nobody_changes_what_was_admitted(cluster: Slurm, change: str, user: str
 def test_the_log_says_who_tried_to_change_what_since_slurm_tells_them_nothing(cluster: Slurm) -> None:
     job = submit(cluster, ALPHA).job
     update(cluster, job, "partition=open")
-    assert f"ebbtide: job {job}, uid 65534: partition was judged at submission and stays" in cluster.log()
+    assert f"ebbtide: job {job}, uid 65534: partition: settled at submission; " in cluster.log()
     assert "is not supported" not in cluster.log()
 
 

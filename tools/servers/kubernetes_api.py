@@ -100,11 +100,12 @@ class Api:
         """PATCH: a merge patch unless `kind` says otherwise."""
         return self.request("PATCH", path, body, content=kind)
 
-    def apply(self, text: str) -> list[Answer]:
-        """Server-side apply of every document in a YAML text, in order."""
+    def apply(self, text: str, *, dry: bool = False) -> list[Answer]:
+        """Server-side apply of every document in a YAML text, in order; `dry` only asks."""
+        asking = "&dryRun=All" if dry else ""
         found = [document for document in yaml.load_all(text, Loader=yaml.CSafeLoader) if document]
         return [
-            self.request("PATCH", f"{path_of(one)}?fieldManager=test&force=true", one, content=APPLY_PATCH)
+            self.request("PATCH", f"{path_of(one)}?fieldManager=test&force=true{asking}", one, content=APPLY_PATCH)
             for one in found
         ]
 

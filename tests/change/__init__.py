@@ -1,0 +1,1 @@
+"""Tests of what a change does, of who owns a path, and of two commits side by side."""
