@@ -84,6 +84,11 @@ test-interop: .tools/bin/cosign
 	@tools/cosign.sh
 	@touch $@
 
+test-interop: .tools/bin/keyless.pin
+.tools/bin/keyless.pin: .tools/uv/.ready tools/keyless/go.mod tools/keyless/go.sum tools/keyless.sh tools/go.sh tools/go.txt
+	@tools/keyless.sh
+	@touch $@
+
 .tools/uv/.ready: tools/uv.txt tools/uv.sh
 	@tools/uv.sh
 	@touch $@

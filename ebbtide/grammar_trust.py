@@ -15,7 +15,9 @@ ROLES = ("both", "bundles", "keys")
 def sign(to: argparse.ArgumentParser) -> None:
     """`ebbtide sign`."""
     to.add_argument("folder", metavar="DIR", help="what ebbtide compile wrote")
-    to.add_argument("--key", metavar="FILE", required=True, help="the private key (PEM, mode 0600)")
+    how = to.add_mutually_exclusive_group(required=True)
+    how.add_argument("--key", metavar="FILE", help="the private key (PEM, mode 0600)")
+    how.add_argument("--statements", metavar="FOLDER", help="sign nothing: write there what somebody else signs")
     _passphrase(to)
     which = to.add_mutually_exclusive_group(required=True)
     which.add_argument("--version", type=_version, metavar="N", help="the version; higher than any before")

@@ -26,6 +26,7 @@ from repo_layout.sign import (
     facts_of,
     node_bundles,
     signed_folder,
+    statement_files,
 )
 
 try:
@@ -39,8 +40,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     folder = folder_at(Path(args.folder))
     compiled = folder.compiled
     facts = _facts(args, folder)
-    mine = signer(Path(args.key), passphrase=passphrase(args))
     payloads = {name: folder.files[name] for name in compiled.digests if name in folder.files}
+    if args.statements:
+        return _statements(args.statements, statement_files(payloads, compiled, facts), facts, terminal)
+    mine = signer(Path(args.key), passphrase=passphrase(args))
     made = signed_folder(payloads, compiled, facts, mine)
     all_signed = (file for name, signed in by_payload(folder.files).items() if name in payloads for file in signed)
     theirs = {file: folder.files[file] for file in all_signed if file not in made}
@@ -64,6 +67,27 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             f"  {count(len(made), 'payload')} of commit {compiled.commit[:12]}, asked for by {facts.requester}",
             f"  holds from {date_clock(facts.not_before)} to {date_clock(facts.expires)} UTC",
             f"  largest node bundle {largest:,} of {MAX_NODE_BUNDLE:,} bytes",
+        ]
+    )
+    return 0
+
+
+def _statements(to: str, files: Mapping[str, bytes], facts: Facts, terminal: Terminal) -> int:
+    """Write what there is to sign, and sign nothing."""
+    write_all(Path(to), files)
+    if terminal.as_json:
+        terminal.document(
+            {
+                "folder": to, "version": facts.version, "notBefore": facts.not_before, "expires": facts.expires,
+                "requester": facts.requester, "statements": sorted(files),
+            }
+        )  # fmt: skip
+        return 0
+    terminal.lines(
+        [
+            f"wrote {count(len(files), 'statement')} of version {facts.version} to {to}; nothing is signed",
+            f"  holds from {date_clock(facts.not_before)} to {date_clock(facts.expires)} UTC",
+            "  whoever signs them signs exactly these bytes",
         ]
     )
     return 0

@@ -31,6 +31,7 @@ from contracts.verify import MAX_PAYLOAD_BYTES
 COMPILED = "compiled.json"
 REGION = "region.json"
 SIGSTORE = ".sigstore.json"
+STATEMENT = ".statement.json"
 NODES = "nodes/"
 KEY_SETS = "keys/"
 SHORT_ID = 12
@@ -97,16 +98,16 @@ def subject_of(name: str, compiled: Compiled) -> Subject:
     raise Refused(f"{COMPILED} names {name!r}, which is no payload: compile the folder again")
 
 
-def signed_folder(payloads: Mapping[str, bytes], compiled: Compiled, facts: Facts, signer: Signer) -> dict[str, bytes]:
-    """One Sigstore bundle for every payload, by its file in the folder. Raises `Refused` for a payload that is not
-    the one that was compiled.
+def statements(payloads: Mapping[str, bytes], compiled: Compiled, facts: Facts) -> dict[str, Statement]:
+    """What there is to sign: one statement for every payload, by its file in the folder. Raises `Refused` for a payload
+    that is not the one that was compiled.
     """
-    files = {}
+    made = {}
     for name, digest in compiled.digests.items():
         payload = payloads.get(name)
         if payload is None or hashlib.sha256(payload).hexdigest() != digest:
             raise Refused(f"{name} is not the file that was compiled: compile the folder again")
-        statement = Statement(
+        made[name] = Statement(
             subject=subject_of(name, compiled),
             digest=digest,
             commit=compiled.commit,
@@ -115,15 +116,24 @@ def signed_folder(payloads: Mapping[str, bytes], compiled: Compiled, facts: Fact
             not_before=facts.not_before,
             expires=facts.expires,
         )
-        files[bundle_file(name, signer.key_id)] = sigstore_bundle(statement, signer)
-    return files
+    return made
+
+
+def signed_folder(payloads: Mapping[str, bytes], compiled: Compiled, facts: Facts, signer: Signer) -> dict[str, bytes]:
+    """One Sigstore bundle for every payload, by its file in the folder. Raises `Refused` as `statements` does."""
+    made = statements(payloads, compiled, facts).items()
+    return {bundle_file(name, signer.key_id): sigstore_bundle(statement, signer) for name, statement in made}
+
+
+def statement_files(payloads: Mapping[str, bytes], compiled: Compiled, facts: Facts) -> dict[str, bytes]:
+    """The statements for who signs elsewhere, in a folder of their own. Raises `Refused` as `statements` does."""
+    made = statements(payloads, compiled, facts).items()
+    return {f"{name.removesuffix('.json')}{STATEMENT}": _exact(statement) for name, statement in made}
 
 
 def sigstore_bundle(statement: Statement, signer: Signer) -> bytes:
     """The bundle v0.3 of one signer. Raises `Refused` for facts that no verifier would take."""
-    raw = write_statement(statement)
-    if read_statement(raw) != statement:
-        raise Refused(f"the facts about {statement.subject} cannot be written down: {statement}")
+    raw = _exact(statement)
     signature = signer.sign(pae(PAYLOAD_TYPE, raw))
     return canonical(
         {
@@ -180,3 +190,11 @@ def facts_of(bundle: bytes) -> Facts:
     """What another signer said about a payload, to say the same. Its signature is not looked at. Raises `Refused`."""
     statement = read_statement(read_bundle(bundle).statement)
     return Facts(statement.requester, statement.version, statement.not_before, statement.expires)
+
+
+def _exact(statement: Statement) -> bytes:
+    """The bytes that are signed. Raises `Refused` for facts that would not be read back."""
+    raw = write_statement(statement)
+    if read_statement(raw) != statement:
+        raise Refused(f"the facts about {statement.subject} cannot be written down: {statement}")
+    return raw

@@ -7,11 +7,22 @@ root is a file, and nothing is ever refreshed.
 
 from __future__ import annotations
 
+import base64
+import json
 import struct
+import warnings
 from pathlib import Path
 
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.x509 import Certificate, ExtensionNotFound
+from cryptography.utils import CryptographyDeprecationWarning
+from cryptography.x509 import (
+    AttributeNotFound,
+    Certificate,
+    DuplicateExtension,
+    ExtensionNotFound,
+    InvalidVersion,
+    UnsupportedGeneralNameType,
+)
 from sigstore.errors import CertValidationError, VerificationError
 from sigstore.errors import Error as SigstoreError
 from sigstore.models import Bundle, TrustedRoot
@@ -20,13 +31,18 @@ from sigstore.verify.policy import Identity
 
 from contracts.dsse import MAX_BUNDLE_BYTES, PAYLOAD_TYPE, read_statement
 from contracts.errors import Refused
-from contracts.strict_json import read_json
 from contracts.untrusted import Reason, Untrusted
 from contracts.values import shorten
 from contracts.verify import Accepted, Expects, Late, Verified, judge
+from repo_layout.keyless_bundle import Strict, strict_bundle
 
-_FOREIGN = (SigstoreError, ValueError, KeyError, TypeError, struct.error, UnsupportedAlgorithm, ExtensionNotFound)
-"""What the package lets out about foreign bytes; `VerificationError` is a `SigstoreError`."""
+_CERTIFICATE = (
+    AttributeNotFound, CryptographyDeprecationWarning, DuplicateExtension, ExtensionNotFound, InvalidVersion,
+    UnsupportedGeneralNameType,
+)  # fmt: skip
+_FOREIGN = (SigstoreError, ValueError, KeyError, TypeError, struct.error, UnsupportedAlgorithm, *_CERTIFICATE)
+"""What the package lets out about foreign bytes; `VerificationError` is a `SigstoreError`. What it only warns about, a
+certificate against the rules, is no certificate either."""
 
 
 class KeylessRoot:
@@ -36,6 +52,7 @@ class KeylessRoot:
         """Raises `Refused` for a file that is no trust root with certificate authority, log and CT log."""
         try:
             self._verifier = Verifier(trusted_root=TrustedRoot.from_file(str(root)))
+            self._logs = _logs(root)
         except _FOREIGN as error:
             raise Refused(
                 f"{root} is no trust root: {shorten(str(error))}; it is a Sigstore TrustedRoot JSON"
@@ -52,7 +69,12 @@ class KeylessRoot:
 
     def _signed(self, raw: bytes) -> bytes:
         """The statement that the identity signed."""
-        kind, statement = self._verified(_bundle(raw))
+        strict = _strict(raw)
+        with warnings.catch_warnings(category=CryptographyDeprecationWarning, action="error"):
+            kind, statement = self._verified(_bundle(strict))
+        if strict.log not in self._logs:
+            told = "the log's id was altered, which nothing else covers; take the bundle again"
+            raise Untrusted(Reason.SIGNATURE, told)
         if kind != PAYLOAD_TYPE:
             raise Untrusted(
                 Reason.MALFORMED, f"what was signed is {shorten(kind)}, not an in-toto statement: sign again"
@@ -92,10 +114,23 @@ class _Who:
             raise _OtherIdentityError(str(error)) from error
 
 
-def _bundle(raw: bytes) -> Bundle:
+def _logs(root: Path) -> frozenset[bytes]:
+    """The ids of a trust root's logs."""
+    listed = json.loads(root.read_bytes())["tlogs"]
+    return frozenset(base64.b64decode(log["logId"]["keyId"]) for log in listed)
+
+
+def _strict(raw: bytes) -> Strict:
     try:
-        read_json(raw, limit=MAX_BUNDLE_BYTES)
-        return Bundle.from_json(raw)
-    except _FOREIGN as error:
+        return strict_bundle(raw)
+    except ValueError as error:
         reason = Reason.TOO_LARGE if len(raw) > MAX_BUNDLE_BYTES else Reason.MALFORMED
-        raise Untrusted(reason, f"this is no keyless bundle: {shorten(str(error), 200)}; take it again") from error
+        raise Untrusted(reason, f"this is no keyless bundle: {error}; take it again") from error
+
+
+def _bundle(strict: Strict) -> Bundle:
+    try:
+        return Bundle.from_json(strict.content)
+    except _FOREIGN as error:
+        told = f"this is no keyless bundle: {shorten(str(error), 200)}; take it again"
+        raise Untrusted(Reason.MALFORMED, told) from error

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from contracts.dsse import write_statement
+from contracts.dsse import read_bundle, write_statement
 from tests.cli.conftest import ROOT, Ended, Run, here
 from tests.git_scratch import Scratch
 from tests.trust.keyless_site import IDENTITY, ISSUER, Site
@@ -275,3 +275,20 @@ def test_what_was_signed_elsewhere_is_verified_with_the_network_off(
         command = [*OFFLINE, sys.executable, "-m", "ebbtide", "verify", *words]
         done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_statements_for_who_signs_elsewhere_are_the_bytes_that_a_key_signs(
+    here: Run, sign: Signs, folder: Path, tmp_path: Path
+) -> None:
+    words = ("sign", str(folder), "--statements", str(tmp_path / "said"))
+    assert here(*words, "--join").code == 2
+    assert sign("--version", "3").code == 0
+    told = here(*words, "--join")
+    assert told.out.startswith("wrote 3 statements of version 3")
+    assert "nothing is signed" in told.out
+    for name in ("region", "nodes/render", "nodes/nightly-build"):
+        (bundle,) = folder.glob(f"{name}.*.sigstore.json")
+        assert (tmp_path / "said" / f"{name}.statement.json").read_bytes() == read_bundle(bundle.read_bytes()).statement
+    (folder / "region.json").write_bytes(PAYLOAD + b"\n")
+    assert "compile the folder again" in here(*words, "--join").err
+    assert here("sign", str(folder), "--version", "3", "--requester", "ann").code == 2

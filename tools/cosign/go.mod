@@ -1,7 +1,7 @@
 // The pinned build of cosign, an independent verifier; go.sum beside it is its checksum. tools/cosign.sh builds it.
 module ebbtide.invalid/tools/cosign
 
-go 1.26.8
+go 1.26.0
 
 tool github.com/sigstore/cosign/v3/cmd/cosign
 
