@@ -10,7 +10,8 @@ from importlib.resources import files
 from string import Template
 
 from contracts.values import BadValue, parse_name
-from repo_layout.layout import SHAPES
+from repo_layout.canonical_text import formatted
+from repo_layout.layout import Located, locate
 
 HALLS = ("1", "2", "3", "4")
 LETTERS = ("a", "b")
@@ -65,9 +66,8 @@ def files_of(names: Names, host: str) -> dict[str, bytes]:
         f"contracts/{names.team}/example-job.yaml": _filled("job.yaml", values),
         f"pools/{region}/{region}-h1-committed.yaml": _filled("committed.yaml", values),
     }
-    if "join_profiles" in SHAPES:  # a kind of file that comes with the compiler
-        invented = {what: sha256(f"{what} of {region}".encode()).hexdigest() for what in INVENTED}
-        laid["join_profiles/plain-image.yaml"] = _filled("join.yaml", values | invented)
+    invented = {what: sha256(f"{what} of {region}".encode()).hexdigest() for what in INVENTED}
+    laid["join_profiles/plain-image.yaml"] = _filled("join.yaml", values | invented)
     for hall in HALLS:
         members = [f"{region}-h{hall}-general-{letter}" for letter in LETTERS]
         for letter, aggregate in zip(LETTERS, members, strict=True):
@@ -79,7 +79,13 @@ def files_of(names: Names, host: str) -> dict[str, bytes]:
         laid[f"correlation_groups/{region}/{region}-hall-{hall}.yaml"] = text
     for path, name in CI[host].items():
         laid[path] = _read("ci", name)
-    return {path: laid[path].encode() for path in sorted(laid)}
+    return {path: _laid_out(path, laid[path].encode()) for path in sorted(laid)}
+
+
+def _laid_out(path: str, content: bytes) -> bytes:
+    """A reviewed file as `ebbtide fmt` lays it out, which depends on how long the names are; any other as it is."""
+    text = formatted(path, content).text if isinstance(locate(path), Located) else None
+    return content if text is None else text.encode()
 
 
 def _filled(name: str, values: dict[str, str]) -> str:

@@ -13,6 +13,7 @@ import pytest
 from contracts.findings import Severity
 from ebbtide.init_files import CI, Names, files_of
 from repo_layout.adapters.cue import Cue
+from repo_layout.canonical_text import formatted
 from repo_layout.layout import Located, locate
 from repo_layout.tree import Tree
 from repo_layout.validate import validate
@@ -199,6 +200,15 @@ def test_git_says_in_its_own_words_why_it_does_not_commit(here: Run, tmp_path: P
     assert ended.code == 2
     assert "git commit" in ended.err
     assert "not on a Sunday" in ended.err
+
+
+@pytest.mark.parametrize(
+    "names", [NAMES, Names("an-estate-of-a-long-name", "r", "a-team-of-a-very-long-name")], ids=str
+)
+def test_what_is_laid_needs_no_formatting(names: Names) -> None:
+    for path, content in files_of(names, "github").items():
+        if isinstance(locate(path), Located):
+            assert formatted(path, content).text == content.decode(), path
 
 
 def test_the_estate_that_is_laid_needs_no_warning_either() -> None:
