@@ -269,6 +269,8 @@ def test_what_was_observed_refuses_nobody_until_the_contract_changes_or_a_pool_g
     assert severity(estate, "EBT-219", {"history/north", "aggregate/north/h1-general-a"}) is Severity.WARNING
     assert severity(estate, "EBT-219", {"contract/forecast"}) is Severity.ERROR
     assert severity(estate, "EBT-219", {"contract/hindcast"}) is Severity.WARNING
+    assert severity(estate, "EBT-219", {"settings/pauses", "team/tides"}) is Severity.WARNING
+    assert severity(estate, "EBT-219", {"settings/bounds"}) is Severity.ERROR
     assert severity(estate, "EBT-219", {"aggregate/north/h1-general-z"}) is Severity.ERROR
 
 
