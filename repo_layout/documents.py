@@ -144,7 +144,7 @@ class SettingsFile(Declared):
     bounds: Bounds = Bounds()
     movement: Movement = Movement()
     gpu_factors: tuple[GpuFactor, ...] = ()
-    lost_hour_weight: Percent = 30
+    lost_hour_weight: Percent = 40
     storage_rate_per_gib_month: Rate = Field(default="0.02", validate_default=True)
     footprint_per_day: MoneyField | None = None
     teams: tuple[TeamEntry, ...] = Field(min_length=1)
