@@ -7,7 +7,7 @@ import argparse
 from contracts.findings import Severity
 from ebbtide import render_contract
 from ebbtide.advice import Advice, unknown
-from ebbtide.estate import checked, reference, require_estate, source, tree_of
+from ebbtide.estate import at_hand, checked, reference, require_estate, source, tree_of
 from ebbtide.terminal import Terminal
 from repo_layout.contract_facts import time_lines, values_of, verdicts
 from repo_layout.contract_room import room_of
@@ -16,12 +16,13 @@ from repo_layout.known_names import at
 
 def show(args: argparse.Namespace, terminal: Terminal) -> None:
     """Show it; a contract that the rules refuse is explained as well, with their findings."""
-    what = source(args.estate or str(reference()))
+    where = at_hand(args.estate)
+    what = source(where or str(reference()))
     tree = tree_of(what)
-    shown = what.described(tree) if args.estate else "the reference estate"
+    shown = what.described(tree) if where else "the reference estate"
     require_estate(tree, shown)
     verdict = checked(tree)
-    validate = f"ebbtide validate {args.estate or str(reference())}"
+    validate = f"ebbtide validate {where or str(reference())}"
     if verdict.estate is None:
         raise Advice(f"{shown} cannot be read as a whole, so nothing in it can be explained", hint=validate)
     estate = verdict.estate
