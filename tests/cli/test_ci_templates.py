@@ -282,7 +282,7 @@ def test_each_run_publishes_one_version_more_of_each_region(step: Step, estate: 
     git("clone", "-q", "--bare", str(estate), str(origin), at=tmp_path)
     git("remote", "add", "origin", str(origin), at=estate)
     keys = tmp_path / "keys"
-    assert shell(f"ebbtide keys new {keys} --estate shore --key ci", estate, {}).returncode == 0
+    assert shell(f"ebbtide keys new '{keys}' --estate shore --key ci", estate, {}).returncode == 0
     key = keys / "ci.pem"
     given = {
         **step.variables,

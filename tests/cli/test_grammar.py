@@ -85,7 +85,8 @@ def test_bash_completes_commands_kinds_options_and_choices(tmp_path: Path) -> No
 
     def complete(*words: str) -> list[str]:
         line = " ".join(f"'{word}'" for word in words)
-        program = f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _ebbtide; echo ${{COMPREPLY[@]}}"
+        typed = f"COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}"
+        program = f"source '{script}'; {typed}; _ebbtide; echo ${{COMPREPLY[@]}}"
         done = subprocess.run(["bash", "-c", program], check=True, capture_output=True, text=True)
         return done.stdout.split()
 
