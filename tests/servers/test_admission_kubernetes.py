@@ -85,6 +85,29 @@ def test_a_pod_that_names_its_workload_lands_on_its_own_instances(cluster: Clust
     assert {"key": "dedicated", "operator": "Exists"} in tolerated
 
 
+@pytest.mark.parametrize(
+    "toleration",
+    [
+        {"key": TAINT_KEY, "operator": "Equal", "value": "training", "effect": "NoSchedule"},
+        {"key": TAINT_KEY, "operator": "Exists", "effect": "NoExecute"},
+        {"key": TAINT_KEY, "effect": "NoSchedule"},
+    ],
+)
+def test_a_toleration_of_another_taint_with_our_key_is_no_toleration_of_ours(
+    cluster: Cluster, toleration: Json
+) -> None:
+    tolerated = cluster.judged(pod("nightly", lands=False, tolerations=[toleration])).field("spec", "tolerations")
+    assert isinstance(tolerated, list)
+    assert {"key": TAINT_KEY, "operator": "Exists", "effect": "NoSchedule"} in tolerated
+
+
+def test_a_toleration_with_the_workload_as_its_value_is_enough(cluster: Cluster) -> None:
+    own = {"key": TAINT_KEY, "operator": "Equal", "value": "nightly", "effect": "NoSchedule"}
+    tolerated = cluster.judged(pod("nightly", lands=False, tolerations=[own])).field("spec", "tolerations")
+    assert isinstance(tolerated, list)
+    assert [one for one in tolerated if one.get("key") == TAINT_KEY] == [own]
+
+
 def test_a_pod_keeps_its_own_selector_beside_the_one_that_it_is_given(cluster: Cluster) -> None:
     answer = cluster.judged(pod("nightly", lands=False, nodeSelector={"zone": "a"}))
     assert answer.field("spec", "nodeSelector") == {"zone": "a", WORKLOAD_LABEL: "nightly"}
