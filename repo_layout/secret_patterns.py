@@ -40,9 +40,9 @@ _NAMED = r"(?i)(?:api|access|secret|auth|credential|client|session)[_-]?(?:key|t
 _SLURM = r"(?:munge|slurm|jwks|jwt_hs256)\.key"
 _BESIDE = r"(?:[ \t]+(?:owner|permissions|encoding|append|defer):[^\n]*\n)*[ \t]+"
 _SLURM_KEY = (
-    rf"{_SLURM}[\"']?(?:[ \t]*,[^\n}}]*|[ \t]*\n{_BESIDE})content[\"']?:(?!\s*[\"']?@)"
+    rf"{_SLURM}[\"']?(?:[ \t]*,[^\n}}]{{0,200}}|[ \t]*\n{_BESIDE})content[\"']?:(?!\s*[\"']?@)"
     rf"|content:[ \t]*[^\s@|>][^\n]*\n{_BESIDE}path:[^\n]*{_SLURM}"
-    rf"|\b(?:echo|printf)\b[^\n|]*\|[^\n|]*\bbase64\b[^\n]*{_SLURM}"
+    rf"|\b(?:echo|printf)\b[^\n|]{{0,3000}}\|[^\n|]{{0,20}}\bbase64\b[^\n]{{0,200}}{_SLURM}"
 )
 _TABLE: tuple[tuple[str, str, str], ...] = (
     # private keys
