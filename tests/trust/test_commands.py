@@ -262,6 +262,7 @@ def test_a_key_set_that_needs_two_people_says_so_until_both_signed(here: Run, ke
         (("sign", "KEYS", "--key", "KEYS/ci.pem", "--version", "1", "--requester", "x"), "holds no compiled.json"),
         (("sign", "OUT/x", "--key", "KEYS/ci.pem", "--version", "1", "--requester", "x"), "there is no folder"),
         (("sign", "OUT", "--key", "KEYS/ci.pub.pem", "--version", "1", "--requester", "x"), "can be read by others"),
+        (("sign", "OUT", "--key", "KEYS/ci.pem", "--version", "1", "--requester", "a\nb"), "200 printable characters"),
         (("publish", "OUT", "--to", "OUT"), "is not signed"),
         (("verify", "OUT/nothing", "--trust", "KEYS/keys.1.json"), "there is no"),
         (("verify", "OUT", "--trust", "KEYS/nothing"), "No such file"),
@@ -276,6 +277,18 @@ def test_what_cannot_be_done_ends_with_2_and_a_next_step(
     ended = here(*(word.replace("KEYS", str(keys)).replace("OUT", str(folder)) for word in words))
     assert ended.code == 2
     assert said in ended.err
+
+
+def test_a_forged_version_does_not_use_up_the_numbers(
+    here: Run, sign: Signs, folder: Path, keys: Path, tmp_path: Path
+) -> None:
+    repository = Scratch.made(tmp_path / "estate.git")
+    assert sign("--version", "999999999999999").code == 0
+    assert here("publish", str(folder), "--to", str(repository.path)).code == 0
+    refused = sign("--next", str(repository.path))
+    assert refused.code == 2
+    assert "version 999,999,999,999,999 of aarhus, and nobody counts that far" in refused.err
+    assert "delete refs/ebbtide/bundles/aarhus there" in refused.err
 
 
 def test_a_password_in_an_address_is_not_shown(here: Run, sign: Signs, folder: Path, keys: Path) -> None:
