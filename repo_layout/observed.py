@@ -16,7 +16,7 @@ from contracts.model import Contract
 from pools.eligibility import class_of, units_per_instance
 from pools.gamma import quantile
 from pools.model import Pool
-from repo_layout.blame import Attributed
+from repo_layout.blame import SPREAD_BY, Attributed, fields_of
 from repo_layout.documents import HistoryFile, HistoryRow
 from repo_layout.known_names import at
 from repo_layout.model import Estate
@@ -88,7 +88,8 @@ def _causes(reach: Reach) -> tuple[frozenset[str], frozenset[str]]:
     refused, and no other edit of a pool, or a bad month would close the catalogue to everybody.
     """
     region, name = reach.region.name, class_of(reach.contract.eligibility)
-    to = {f"contract/{reach.contract.name}", f"waiver/{region}/{name}", "settings/bounds"}
+    own = fields_of(reach.contract, ("tolerance", *SPREAD_BY))
+    to = {*own, f"waiver/{region}/{name}", "settings/bounds"}
     return frozenset(to), frozenset({f"aggregate/{region}", "pool"})
 
 

@@ -24,6 +24,7 @@ from pools.eligibility import (
     units_per_instance,
 )
 from pools.model import Pool
+from repo_layout.blame import SPREAD_BY, fields_of
 from repo_layout.documents import RegionEntry
 from repo_layout.model import Estate
 
@@ -133,13 +134,13 @@ class Reach:
 
     @property
     def rests_on(self) -> frozenset[str]:
-        """What its spread rests on: the contract, every pool and group of the region (one that no longer serves it
-        too), the bounds, and the waiver of its class, there or not.
+        """What its spread rests on: what the contract asks for, every pool and group of the region (one that no longer
+        serves it too), the bounds, and the waiver of its class, there or not.
         """
         region = self.region.name
         return frozenset(
             {
-                f"contract/{self.contract.name}",
+                *fields_of(self.contract, SPREAD_BY),
                 f"aggregate/{region}",
                 f"group/{region}",
                 f"waiver/{region}/{class_of(self.contract.eligibility)}",

@@ -15,11 +15,14 @@ from contracts.model import Contract, Eligibility, Unit
 from contracts.values import format_size
 from pools.eligibility import class_of, eligible, instances_per_host, units_per_instance
 from pools.model import InstanceShape, Pool
-from repo_layout.blame import Attributed
+from repo_layout.blame import Attributed, fields_of
 from repo_layout.documents import RegionEntry
 from repo_layout.known_names import at
 from repo_layout.model import Estate
 from repo_layout.reach import Ground
+
+FLOOR_BY = ("floor", "unit", "eligibility", "runsOn")
+"""The fields of a contract that its part of the committed capacity comes from."""
 
 
 def rows_fit_hosts(estate: Estate) -> Iterator[Finding]:
@@ -113,7 +116,7 @@ def floors_fit(ground: Ground) -> Iterator[Attributed]:
             asked[name] += contract.floor
             if (short := _place(each, left)) > 0:
                 found = _no_room(estate, each, region=region.name, asked=asked[name], short=short)
-                alone = frozenset({f"contract/{contract.name}", f"aggregate/{region.name}"})
+                alone = frozenset({*fields_of(contract, FLOOR_BY), f"aggregate/{region.name}"})
                 yield Attributed(found, rivals[each.fitting[0].aggregate] if each.fitting else alone)
 
 
@@ -170,8 +173,8 @@ def _rivals(asking: Sequence[_Asking], shelf: str) -> Mapping[str, frozenset[str
     hosts, directly or through an aggregate that both may use.
     """
     pots: dict[str, set[str]] = {}
-    for aggregates, names in _by_aggregates(asking).items():
-        pot = {shelf, *(f"contract/{name}/floor" for name in names)}
+    for aggregates, contracts in _by_aggregates(asking).items():
+        pot = {shelf, *(key for contract in contracts for key in fields_of(contract, FLOOR_BY))}
         met = {id(pots[one]): pots[one] for one in aggregates if one in pots}
         for other in met.values():
             pot |= other
@@ -181,10 +184,10 @@ def _rivals(asking: Sequence[_Asking], shelf: str) -> Mapping[str, frozenset[str
     return {aggregate: frozen[id(pot)] for aggregate, pot in pots.items()}
 
 
-def _by_aggregates(asking: Sequence[_Asking]) -> Mapping[frozenset[str], list[str]]:
-    found: dict[frozenset[str], list[str]] = {}
+def _by_aggregates(asking: Sequence[_Asking]) -> Mapping[frozenset[str], list[Contract]]:
+    found: dict[frozenset[str], list[Contract]] = {}
     for each in asking:
-        found.setdefault(frozenset(pool.aggregate for pool in each.fitting), []).append(each.contract.name)
+        found.setdefault(frozenset(pool.aggregate for pool in each.fitting), []).append(each.contract)
     return found
 
 
