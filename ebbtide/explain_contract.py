@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from contracts.findings import Severity
 from ebbtide import render_contract
@@ -26,6 +27,9 @@ def show(args: argparse.Namespace, terminal: Terminal) -> None:
         raise Advice(f"{shown} cannot be read as a whole, so nothing in it can be explained", hint=validate)
     estate = verdict.estate
     contract = estate.contract_by_name.get(args.name)
+    if contract is None and not args.estate and Path("ebbtide.yaml").is_file():
+        hint = f"ebbtide explain contract {args.name} --estate . looks in the estate that you are in"
+        raise Advice(f"the reference estate has no contract {args.name!r}", hint=hint)
     if contract is None:
         raise unknown("contract", args.name, estate.contract_by_name, lists="contracts lie in contracts/<team>/")
     name = estate.region_of_cluster.get(contract.cluster)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import ROUND_UP, Context, Decimal
 from functools import lru_cache
 
 from contracts.findings import Finding
@@ -128,5 +129,7 @@ def _refused(
     )
     place = at(estate, f"contract/{contract.name}/tolerance")
     hint = "tolerate more, widen the eligibility, or move the work to its floor"
-    expected = f"at least {max(rates.values()):.4g} for all of these pools"
+    # up, so that the tolerance that is named does hold
+    enough = Context(prec=4, rounding=ROUND_UP).create_decimal(Decimal(max(rates.values())))
+    expected = f"at least {enough:f} for all of these pools"
     return Finding("EBT-219", place, message, str(contract.tolerance), expected, hint)

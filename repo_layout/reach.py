@@ -69,9 +69,10 @@ class Usable:
         quanta: dict[str, int] = {}
         room: dict[str, dict[str, int]] = {}
         for pool in pools:
-            each = units_per_instance(self.contract, pool)
-            quanta[pool.domain] = max(quanta.get(pool.domain, 0), lot(each, gang).units)
-            holds = each * instances_per_host(pool.hosts, pool.instance) * pool.hosts.count
+            whole = lot(units_per_instance(self.contract, pool), gang)
+            quanta[pool.domain] = max(quanta.get(pool.domain, 0), whole.units)
+            instances = instances_per_host(pool.hosts, pool.instance) * pool.hosts.count
+            holds = instances // whole.instances * whole.units
             aggregates = room.setdefault(pool.domain, {})
             aggregates[pool.aggregate] = max(aggregates.get(pool.aggregate, 0), holds)
         domains = (

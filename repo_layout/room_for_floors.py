@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from contracts.findings import Finding
 from contracts.model import Contract, Eligibility, Unit
 from contracts.values import format_size
+from correlation_groups.spread import lot
 from pools.eligibility import class_of, eligible, instances_per_host, units_per_instance
 from pools.model import InstanceShape, Pool
 from repo_layout.blame import Attributed, fields_of
@@ -192,11 +193,14 @@ def _by_aggregates(asking: Sequence[_Asking]) -> Mapping[frozenset[str], list[Co
 
 
 def _place(asking: _Asking, left: Mapping[str, Counter[_Rest]]) -> int:
-    """Put a floor into the pools that waste least of an instance; the units that found no room."""
+    """Put a floor into the pools that waste least of an instance, gangs whole; the units that found no room."""
     units = asking.contract.floor
     for pool in asking.fitting:
-        each = units_per_instance(asking.contract, pool)
-        units -= each * _take(left[pool.aggregate], pool.instance, -(-units // each))
+        whole = lot(units_per_instance(asking.contract, pool), asking.contract.gang_size)
+        room = sum(rest.fits(pool.instance) * count for rest, count in left[pool.aggregate].items())
+        lots = min(-(-units // whole.units), room // whole.instances)
+        _take(left[pool.aggregate], pool.instance, lots * whole.instances)
+        units -= lots * whole.units
         if units <= 0:
             return 0
     return units
@@ -205,14 +209,14 @@ def _place(asking: _Asking, left: Mapping[str, Counter[_Rest]]) -> int:
 def _no_room(estate: Estate, asking: _Asking, *, region: str, asked: int, short: int) -> Finding:
     contract, fitting = asking.contract, asking.fitting
     name = class_of(contract.eligibility)
-    room = sum(
-        units_per_instance(contract, pool) * instances_per_host(pool.hosts, pool.instance) * pool.hosts.count
-        for pool in {pool.aggregate: pool for pool in fitting}.values()
-    )
+    held: dict[str, int] = {}
+    for pool in fitting:
+        holds = units_per_instance(contract, pool) * instances_per_host(pool.hosts, pool.instance) * pool.hosts.count
+        held[pool.aggregate] = max(held.get(pool.aggregate, 0), holds)
     message = (
         f"the floors of class {name} in {region} do not fit its committed capacity: {asked} units are asked for up to "
         f"{contract.name}, {short} of its {contract.floor} find no room; {len(fitting)} committed pools that it may "
-        f"use hold {room} such units when empty"
+        f"use hold {sum(held.values())} units of its size when empty"
     )
     place = at(estate, f"contract/{contract.name}/floor")
     return Finding(
