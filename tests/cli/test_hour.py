@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -225,6 +226,15 @@ def all_gone(group: int) -> bool:
     return False
 
 
+@pytest.fixture(name="interruptible")
+def _interruptible() -> Iterator[None]:
+    """Lets children be interrupted although a shell started the tests with `&`, which makes them ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_demo_ends_with_130_and_leaves_no_process_behind(tmp_path: Path) -> None:
     words = ("demo", "--model", "--progress", "--state", str(tmp_path / "state"))
     demo = subprocess.Popen(
