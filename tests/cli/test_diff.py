@@ -84,16 +84,6 @@ def test_the_document_says_the_same_as_the_text(here: Run, scratch: Scratch) -> 
     assert document["approvals"]["owners"][1]["owners"] == ["@tides/all"]
 
 
-def test_a_change_of_owners_is_an_effect_and_says_who_approves_from_then_on(here: Run, scratch: Scratch) -> None:
-    two(scratch, add(".github/CODEOWNERS", b"* @anybody\n"))
-    text = diffed(here, scratch, "main", "topic").out
-    assert re.match(r"the owners of \d+ files change: holds\n", text)
-    section = text.partition("who approves from then on\n")[2].partition("\n\n")[0]
-    assert "@tides/all -> @anybody" in section
-    document = json.loads(diffed(here, scratch, "main", "topic", "--output", "json").out)
-    assert {tuple(one["after"]) for one in document["approvals"]["owners_changed"]} == {("@anybody",)}
-
-
 @pytest.mark.parametrize(
     ("edits", "code", "verdict"),
     [
