@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
+
+import pytest
 
 from tests.change.edits import add
 from tests.cli.conftest import Run
 from tests.cli.test_diff import diffed, two
 from tests.git_scratch import Scratch
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Scratch:
+    return Scratch.made(tmp_path / "estate.git")
 
 
 def test_a_change_of_owners_is_an_effect_and_says_who_approves_from_then_on(here: Run, scratch: Scratch) -> None:
