@@ -42,5 +42,5 @@ def explain_contract(
         allow_abbrev=False,
     )
     one.add_argument("name", metavar="NAME")
-    one.add_argument("--estate", metavar="PATH", help="repository or folder (default: the reference estate)")
+    one.add_argument("--estate", metavar="PATH", help="repository or folder (default: . if it is an estate)")
     always(one)
