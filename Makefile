@@ -23,15 +23,15 @@ SHARED_TRACES := $(abspath $(wildcard ../shared/traces))
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-zA-Z-]+(-NAME)?:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  make bench-NAME     run one benchmark; its last line is one JSON object. There are:"
-	@for f in benchmarks/*.py; do n=$${f##*/}; n=$${n%.py}; [ $$n = __init__ ] || ! grep -q "__main__" $$f || \
-	  echo "                        bench-$${n//_/-}"; done
+	@for f in benchmarks/*.py; do n=$${f##*/}; n=$${n%.py}; [[ $$n = __init__ || $$n = fuzz* ]] || \
+	  ! grep -q "__main__" $$f || echo "                        bench-$${n//_/-}"; done
 
 setup: .venv/.compiled .tools/bin/cue ## install everything the other targets need, and nothing else
 
 demo: setup ## the main job: a day of one region through a reclaim wave, a screen and a report
 	@$(BIN)/ebbtide demo
 
-test: lint .tools/bin/cue .tools/bin/kubernetes ## lint, types, import order and every test but the rare peers
+test: slurm lint .tools/bin/cue .tools/bin/kubernetes ## lint, types, import order and every test but the rare peers
 	@echo "==> tests, $(TEST_WORKERS) at a time"
 	@$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
 
@@ -61,7 +61,7 @@ bench-%: setup
 	$(BIN)/python -m benchmarks.$$module $(BENCH_ARGS)
 
 # Debian's packages, which tests and one benchmark start a cluster of; EBBTIDE_WITHOUT_SLURM=1 goes without.
-test bench-admission-slurm: slurm
+bench-admission-slurm: slurm
 slurm:
 	@tools/slurm.sh
 

@@ -53,6 +53,11 @@ def reference() -> Path:
     return Path(str(files("repo_layout").joinpath("estate")))
 
 
+def at_hand(named: str | None) -> str | None:
+    """What `--estate` names, else the folder one is in where it is an estate's; None is the reference estate."""
+    return named or ("." if Path("ebbtide.yaml").is_file() else None)
+
+
 def source(where: str, *, commit: str | None = None, worktree: bool = False, staged: bool = False) -> Source:
     """What to read for a path or address: HEAD of a repository, the files of any other folder, unless told otherwise.
 

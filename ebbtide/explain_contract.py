@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from contracts.findings import Severity
 from ebbtide import render_contract
 from ebbtide.advice import Advice, unknown
-from ebbtide.estate import checked, reference, require_estate, source, tree_of
+from ebbtide.estate import at_hand, checked, reference, require_estate, source, tree_of
 from ebbtide.terminal import Terminal
 from repo_layout.contract_facts import time_lines, values_of, verdicts
 from repo_layout.contract_room import room_of
 from repo_layout.known_names import at
-from repo_layout.layout import SETTINGS
 
 
 def show(args: argparse.Namespace, terminal: Terminal) -> None:
     """Show it; a contract that the rules refuse is explained as well, with their findings."""
-    where = args.estate or ("." if Path(SETTINGS).is_file() else str(reference()))
-    what = source(where)
+    where = at_hand(args.estate)
+    what = source(where or str(reference()))
     tree = tree_of(what)
-    shown = what.described(tree) if where != str(reference()) else "the reference estate"
+    shown = what.described(tree) if where else "the reference estate"
     require_estate(tree, shown)
     verdict = checked(tree)
-    validate = f"ebbtide validate {where}"
+    validate = f"ebbtide validate {where or str(reference())}"
     if verdict.estate is None:
         raise Advice(f"{shown} cannot be read as a whole, so nothing in it can be explained", hint=validate)
     estate = verdict.estate

@@ -124,7 +124,9 @@ def _compile(to: argparse.ArgumentParser) -> None:
 
 def _estate(to: argparse.ArgumentParser) -> None:
     which = to.add_mutually_exclusive_group()
-    which.add_argument("--estate", metavar="PATH", help="repository or folder (default: the reference estate)")
+    which.add_argument(
+        "--estate", metavar="PATH", help="repository or folder (default: the one you are in, else the reference estate)"
+    )
     which.add_argument("--bundle", metavar="DIR|REPO", help="a signed folder, or a repository with published bundles")
     grammar_trust.taken(to)
     to.add_argument("--region", metavar="R", default="aarhus", help="one region of the estate (default: %(default)s)")

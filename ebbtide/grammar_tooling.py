@@ -42,5 +42,7 @@ def explain_contract(
         allow_abbrev=False,
     )
     one.add_argument("name", metavar="NAME")
-    one.add_argument("--estate", metavar="PATH", help="repository or folder (default: . if it is an estate)")
+    one.add_argument(
+        "--estate", metavar="PATH", help="repository or folder (default: the one you are in, else the reference estate)"
+    )
     always(one)

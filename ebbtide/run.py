@@ -9,7 +9,7 @@ from time import perf_counter
 from ebbtide import plan
 from ebbtide.day import Order, Passed, Spooled, let_pass, losses, note_of, the_day, world_in
 from ebbtide.ending import booked, noticed_at, period_of, recorded, telling_loss
-from ebbtide.estate import estate_of, known_region, reference, source, tree_of
+from ebbtide.estate import at_hand, estate_of, known_region, reference, source, tree_of
 from ebbtide.render_demo import Screen, as_document, as_text, plain
 from ebbtide.render_plan import PlanView
 from ebbtide.state import State, being_written
@@ -48,7 +48,7 @@ def _laid_down(args: argparse.Namespace, state: State) -> tuple[Estate, str, int
         found = estate_or_bundle(args)
         state.payload.write_bytes(found.payload)
         return found.estate, found.shown, 1
-    tree = tree_of(source(args.estate or str(reference())))
+    tree = tree_of(source(at_hand(args.estate) or str(reference())))
     commit = lay(state.estate, tree.files, AUTHORSHIP)
     estate, _ = estate_of(str(state.estate), commit=commit)
     return estate, f"estate {estate.settings.estate}", len(tree.files)

@@ -14,7 +14,7 @@ from contracts.dsse import Kind, Statement, Subject
 from contracts.untrusted import Reason, Untrusted
 from contracts.verify import NOTHING, Expects, verify
 from ebbtide.advice import Advice
-from ebbtide.estate import estate_of
+from ebbtide.estate import at_hand, estate_of
 from ebbtide.trust import folder_at, is_published, key_set_for, published
 from repo_layout.adapters.accepted_file import AcceptedFile
 from repo_layout.adapters.clock import now_ms
@@ -38,7 +38,7 @@ def estate_or_bundle(args: argparse.Namespace) -> TakenEstate:
         if args.trust or args.accepted:
             option = "--trust" if args.trust else "--accepted"
             raise Advice(f"{option} says how to believe a bundle, and none is named", hint="name one with --bundle")
-        estate, shown = estate_of(args.estate)
+        estate, shown = estate_of(at_hand(args.estate))
         return TakenEstate(estate, shown)
     if not args.trust:
         raise Advice("nothing is taken from a bundle without a key set", hint="name the key set held with --trust")

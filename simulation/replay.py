@@ -70,11 +70,12 @@ def cells(trace: Trace, plan: Plan) -> tuple[Cell, ...]:
         if policy not in VIEWS:
             raise Refused(f"there is no policy {policy!r}; there are {', '.join(VIEWS)}")
     first = max(whole_from(trace), trace.starts_at + plan.warm_up_days * DAY_MS)
-    spare = (trace.ends_at - first) // DAY_MS - plan.days
+    whole_days = max(0, trace.ends_at - first) // DAY_MS
+    spare = whole_days - plan.days
     if spare < 0:
         raise Refused(
-            f"trace {trace.name}: {(trace.ends_at - first) / DAY_MS:.0f} days are left once every hall has joined and"
-            f" {plan.warm_up_days} days of warm-up are over, and {plan.days} are to be scored"
+            f"trace {trace.name} is too short: after the days of learning ({plan.warm_up_days}), and once every hall"
+            f" has joined, its whole days are {whole_days}, and those to score {plan.days}; --days N asks for fewer"
         )
     return tuple(
         Cell(first + spare * ((seed - 1) % OFFSETS) // (OFFSETS - 1) * DAY_MS, seed, prices, policy)

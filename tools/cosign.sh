@@ -11,6 +11,6 @@ go_for cosign
 
 say "cosign: building it from its pinned modules with $("$go" env GOVERSION) into .tools/bin (100 MB; four minutes when nothing is cached)"
 mkdir -p .tools/bin
-(cd tools/cosign && nice -n 10 "$go" build -ldflags='-s -w' -o ../../.tools/bin/cosign github.com/sigstore/cosign/v3/cmd/cosign)
+(cd tools/cosign && nice -n 10 "$go" build -v -ldflags='-s -w' -o ../../.tools/bin/cosign github.com/sigstore/cosign/v3/cmd/cosign) 2>&1 | progress
 .tools/bin/cosign version | sed -n 's/^GitVersion: */cosign /p'
 printf '%s\n' "$pin" >.tools/bin/cosign.pin

@@ -11,7 +11,7 @@ go_for cue
 
 say "cue: building it from its pinned modules with $("$go" env GOVERSION) into .tools/bin (one to two minutes when nothing is cached)"
 mkdir -p .tools/bin
-(cd tools/cue && nice -n 10 "$go" build -ldflags='-s -w' -o ../../.tools/bin/cue cuelang.org/go/cmd/cue)
+(cd tools/cue && nice -n 10 "$go" build -v -ldflags='-s -w' -o ../../.tools/bin/cue cuelang.org/go/cmd/cue) 2>&1 | progress
 built="$(.tools/bin/cue version)"
 printf '%s\n' "${built%%$'\n'*}"
 printf '%s\n' "$pin" >.tools/bin/cue.pin

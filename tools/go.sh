@@ -35,3 +35,26 @@ go_for() {
   fi
   go="$PWD/.tools/go/bin/go"
 }
+
+# progress: folds what `go build -v` says into one line every half minute; a complaint goes through as it is.
+progress() {
+  local line status
+  local -i modules=0 packages=0 began=$SECONDS said=$SECONDS
+  while :; do
+    status=0
+    IFS= read -r -t 5 line || status=$?
+    if [ "$status" -eq 0 ]; then
+      case "$line" in
+        "go: downloading "*) modules+=1 ;;
+        *[!A-Za-z0-9._/~@-]*) printf '%s\n' "$line" >&2 ;;
+        *) packages+=1 ;;
+      esac
+    elif [ "$status" -le 128 ]; then # the end; more than 128 is five seconds without a word
+      return
+    fi
+    if [ $((SECONDS - said)) -ge 30 ]; then
+      said=$SECONDS
+      printf '    %d s: %d modules fetched, %d packages compiled\n' $((SECONDS - began)) $modules $packages
+    fi
+  done
+}

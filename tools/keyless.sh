@@ -22,6 +22,6 @@ say "keyless: building ${!commands[*]} from their pinned modules with $("$go" en
 say "keyless: 110 MB; about two minutes on two cores when nothing is cached (1 GB of cache)"
 mkdir -p .tools/bin
 for name in "${!commands[@]}"; do
-  (cd tools/keyless && nice -n 10 "$go" build -ldflags='-s -w' -o "../../.tools/bin/$name" "${commands[$name]}")
+  (cd tools/keyless && nice -n 10 "$go" build -v -ldflags='-s -w' -o "../../.tools/bin/$name" "${commands[$name]}") 2>&1 | progress
 done
 printf '%s\n' "$pin" >.tools/bin/keyless.pin

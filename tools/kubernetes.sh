@@ -21,7 +21,7 @@ stamps+=" -X $stamp.gitCommit=module-$version -X $stamp.buildDate=1970-01-01T00:
 say "kubernetes: building the $version control plane from its pinned modules with $("$go" env GOVERSION) into .tools/bin"
 say "kubernetes: one binary of 140 MB; about seven minutes on two cores when nothing is cached (3 GB of cache)"
 mkdir -p .tools/bin
-(cd tools/kubernetes && nice -n 10 "$go" build -tags selinux,notest,grpcnotrace -ldflags="-s -w $stamps" -o ../../.tools/bin/kubernetes .)
+(cd tools/kubernetes && nice -n 10 "$go" build -v -tags selinux,notest,grpcnotrace -ldflags="-s -w $stamps" -o ../../.tools/bin/kubernetes .) 2>&1 | progress
 for part in "${parts[@]}"; do ln -sf kubernetes ".tools/bin/$part"; done
 .tools/bin/kubectl version --client
 printf '%s\n' "$pin" >.tools/bin/kubernetes.pin

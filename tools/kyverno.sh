@@ -18,8 +18,8 @@ mkdir -p .tools/bin .tools/kyverno
 (
   cd tools/kyverno
   stamp="-X $module/pkg/version.BuildVersion=$version"
-  nice -n 10 "$go" build -ldflags="-s -w $stamp" -o ../../.tools/bin/kyverno "$module/cmd/cli/kubectl-kyverno"
-  nice -n 10 "$go" build -ldflags="-s -w $stamp" -o ../../.tools/bin/kyverno-controller "$module/cmd/kyverno"
+  nice -n 10 "$go" build -v -ldflags="-s -w $stamp" -o ../../.tools/bin/kyverno "$module/cmd/cli/kubectl-kyverno" 2>&1 | progress
+  nice -n 10 "$go" build -v -ldflags="-s -w $stamp" -o ../../.tools/bin/kyverno-controller "$module/cmd/kyverno" 2>&1 | progress
   source="$("$go" list -m -f '{{.Dir}}' "$module")"
   rm -rf ../../.tools/kyverno/crds
   cp -r --no-preserve=mode "$source/config/crds" ../../.tools/kyverno/crds

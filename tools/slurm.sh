@@ -29,16 +29,19 @@ command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
   fail "the tests of Slurm need Debian's packages, and this system has no apt-get" \
     "Use a Debian 12 machine or container; tools/slurm.txt lists the packages."
 
+names="${wanted[*]%%=*}"
 root=()
 if [ "$(id -u)" -ne 0 ]; then
-  command -v sudo >/dev/null || fail "installing packages needs root, and there is no sudo" \
-    "Run tools/slurm.sh once as root; it needs nothing else."
+  command -v sudo >/dev/null || fail "the tests of Slurm need Debian's packages $names; installing them needs root, and there is no sudo" \
+    "Run tools/slurm.sh once as root; it does nothing else."
   root=(sudo)
 fi
 
-say "slurm: installing ${wanted[*]%%=*} from Debian's archive (4 MB, a quarter of a minute${root:+, with sudo})"
+say "slurm: installing $names from Debian's archive (4 MB, a quarter of a minute${root:+, with sudo})"
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
+[ ${#root[@]} -eq 0 ] || sudo true || fail "the tests of Slurm need those packages, and sudo did not let $(id -un) install them" \
+  "Run tools/slurm.sh once as root; it does nothing else."
 install() {
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends --no-remove \
     "${wanted[@]}" >"$log" 2>&1

@@ -223,3 +223,20 @@ def test_the_first_plan_of_a_new_estate_can_be_looked_at(here: Run, tmp_path: Pa
     ended = here("plan", "--estate", str(folder), "--region", "north", "--empty", "--model")
     assert ended.code in (0, 1)
     assert "example-service" in ended.out
+
+
+@pytest.mark.usefixtures("me")
+def test_what_is_asked_inside_an_estate_is_asked_of_it(
+    here: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laid(here, tmp_path / "shore", "--region", "west")
+    monkeypatch.chdir(tmp_path / "shore")
+    told = here("explain", "contract", "example-service")
+    assert (told.code, told.err) == (0, "")
+    assert "contracts/first-team/example-service.yaml" in told.out
+    planned = here("plan", "--region", "west", "--empty", "--model", "--output", "json")
+    assert {step["workload"] for step in json.loads(planned.out)["steps"]} >= {"example-service"}, planned.err
+    ran = here("run", "--once", "--region", "west", "--model", "--state", str(tmp_path / "run"), "--at", "00:01")
+    assert (ran.code in (0, 1), ran.err) == (True, "")
+    monkeypatch.chdir(tmp_path)
+    assert "there is no contract 'example-service'" in here("explain", "contract", "example-service").err

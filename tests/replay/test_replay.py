@@ -182,8 +182,13 @@ def test_a_policy_that_does_not_exist_is_refused_by_name() -> None:
 
 
 def test_a_trace_that_is_too_short_is_refused_with_its_days() -> None:
-    with pytest.raises(Refused, match="8 days are left"):
+    with pytest.raises(Refused, match="its whole days are 8, and those to score 90"):
         cells(trace([]), dataclasses.replace(PLAN, days=90))
+
+
+def test_a_trace_that_ends_while_it_is_learnt_has_no_day_to_score_and_not_less() -> None:
+    with pytest.raises(Refused, match="its whole days are 0, and those to score 1"):
+        cells(trace([]), dataclasses.replace(PLAN, warm_up_days=90, days=1))
 
 
 def test_the_score_starts_when_every_hall_has_joined() -> None:
