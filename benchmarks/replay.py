@@ -2,7 +2,7 @@
 
 `EBBTIDE_TRACES=FOLDER python -m benchmarks.replay [--seeds N] [--days D] [--only-record]` replays the cluster failure
 trace, and with few seeds the region model of the same machine and other rules. The default is the whole figure: 20
-seeds, 90 days of warm-up, 30 scored, in five windows that follow each other. docs/replay.md says what it means.
+seeds, 90 days of warm-up, 90 scored, in five windows. docs/replay.md says what it means.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--days", type=int, default=30)
+    parser.add_argument("--days", type=int, default=90)
     parser.add_argument("--only-record", action="store_true", help="leave out the model and the other rules")
     chosen = parser.parse_args(argv)
     if not os.environ.get("EBBTIDE_TRACES"):

@@ -137,11 +137,11 @@ class Checkpoint(Declared):
     start_up: Seconds = 0
 
     def faults(self) -> Iterator[Fault]:
-        """What the mode cannot do without."""
-        if self.mode in ("periodic", "both") and self.interval is None:
-            message = f"a {self.mode} checkpoint needs an interval"
+        """What the mode cannot do without; none of it is nothing."""
+        if self.mode in ("periodic", "both") and not self.interval:
+            message = f"a checkpoint with mode {self.mode} needs an interval"
             yield Fault(("mode",), "EBT-155", message, self.mode, "interval, such as 15m")
-        if self.mode in ("on-notice", "both") and self.size is None:
+        if self.mode in ("on-notice", "both") and not self.size:
             message = f"a checkpoint with mode {self.mode} needs a size: it has to fit the notice"
             yield Fault(("mode",), "EBT-157", message, self.mode, "size of one unit, such as 2GiB")
 

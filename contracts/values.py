@@ -84,6 +84,8 @@ _SIZE_UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 
 _SIZE = re.compile(r"((?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,6})?)(B|KiB|MiB|GiB|TiB)", re.ASCII)
 _SIZE_NEAR = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?([kmgt])i?b?", re.ASCII | re.IGNORECASE)
 _SIZE_EXPECTED = "a size such as 512MiB or 1.4GiB"
+MANY_THOUSANDTHS = 10**8
+"""So many MiB are 95 TiB, which no unit has; so many thousandths of a byte are 98 KiB."""
 MAX_SIZE = 2**53 - 1
 """Bytes: the largest whole number that every JSON reader keeps exact, and so what a payload can carry."""
 
@@ -93,11 +95,21 @@ def parse_size(text: str) -> int:
     match = _SIZE.fullmatch(text)
     if match is None or (match[2] == "B" and "." in match[1]):
         near = _SIZE_NEAR.fullmatch(text)
-        raise BadValue(text, _SIZE_EXPECTED, f"did you mean {near[1]}{near[2].upper()}iB?" if near else "")
+        raise BadValue(text, _SIZE_EXPECTED, f"did you mean {_size_near(near)}?" if near else "")
     size = _ceil(Fraction(match[1]) * _SIZE_UNITS[match[2]])
     if size > MAX_SIZE:
         raise BadValue(text, f"a size of less than {format_size(MAX_SIZE + 1)}")
     return size
+
+
+def _size_near(near: re.Match[str]) -> str:
+    """What was meant: `512m` is 512MiB, and a number so large that only thousandths of a byte make sense of it, as
+    Kubernetes writes `1.2Gi` back, is that many of them.
+    """
+    number = Fraction(near[1])
+    if near[2] == "m" and number >= MANY_THOUSANDTHS:
+        return format_size(_ceil(number / 1000))
+    return f"{near[1]}{near[2].upper()}iB"
 
 
 def format_size(count: int) -> str:

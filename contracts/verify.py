@@ -268,7 +268,10 @@ def _agreed(counted: Mapping[str, Statement], uncounted: Sequence[Uncounted], ne
             raise Untrusted(Reason.KEY_NOT_VALID, told)
         told = f"key {first.key_id[:12]} is not in the key set: sign with one that is, or give the newer key set"
         raise Untrusted(Reason.UNKNOWN_KEY, told)
-    most = max(votes.values(), default=0)
+    if not counted:
+        told = f"nobody signed this, and {needed} of the keys have to: sign it (ebbtide sign)"
+        raise Untrusted(Reason.BELOW_THRESHOLD, told)
+    most = max(votes.values())
     apart = ", each about something else" if len(votes) > 1 else ""
     raise Untrusted(
         Reason.BELOW_THRESHOLD,

@@ -11,15 +11,16 @@ from contracts.key_set import KeySet
 from contracts.untrusted import Untrusted
 from contracts.verify import NOTHING, Expects, Late, Verified, verify
 from ebbtide.advice import Advice, unknown
+from ebbtide.taken import region_of
 from ebbtide.terminal import Terminal
 from ebbtide.text import count
-from ebbtide.trust import Folder, folder_at, is_published, key_set_of, published, write_all
+from ebbtide.trust import Folder, folder_at, is_published, key_set_for, published, write_all
 from repo_layout import admission_kubernetes, admission_slurm
 from repo_layout.adapters.accepted_file import AcceptedFile
 from repo_layout.adapters.clock import now_ms
 from repo_layout.admission import AdmissionView, view
 from repo_layout.model import Estate
-from repo_layout.payload import digest, node_payloads, read_region
+from repo_layout.payload import digest, node_payloads
 from repo_layout.sign import REGION, bundles_of
 
 SLURM = "slurm"
@@ -36,10 +37,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     region, folder = _offered(args.where, args.region)
     try:
         verified, keys = _held(args, folder, region)
+        estate = region_of(folder.files[REGION], verified.statement)
     except Untrusted as error:
         return _refused(error, terminal)
     statement = verified.statement
-    estate = read_region(folder.files[REGION], commit=statement.commit)
     seen = _view(estate, args.cluster, version=statement.version, expires_ms=statement.expires)
     if args.warn and seen.scheduler == SLURM:
         raise Advice("--warn is for Kubernetes: a job_submit script accepts or refuses", hint="leave --warn out")
@@ -75,7 +76,7 @@ def _held(args: argparse.Namespace, folder: Folder, region: str | None) -> tuple
     """
     if REGION not in folder.files:
         raise Advice(f"{folder.where} holds no {REGION}", hint="name a folder that ebbtide compile and sign wrote")
-    keys = key_set_of(args.trust)
+    keys = key_set_for(args.trust, folder.files)
     verified = verify(
         folder.files[REGION],
         [folder.files[name] for name in bundles_of(REGION, folder.files)],

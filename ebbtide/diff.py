@@ -21,7 +21,7 @@ from repo_layout.adapters.cue import Cue
 from repo_layout.adapters.git import merge_base, named, paths_between, read_commit, read_worktree
 from repo_layout.adapters.git_open import is_url
 from repo_layout.compare import compare, file_changes
-from repo_layout.owners import code_owners
+from repo_layout.owners import code_owners, owners_changes
 from repo_layout.tree import Tree
 
 
@@ -51,13 +51,15 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if differing is None:
         changes = file_changes(pair.base.files, pair.head.files)
         differing = tuple(sorted({path for one in changes for path in (one.path, one.moved_from) if path}))
+    owners = code_owners(pair.base.files)
     view = DiffView(
         where=pair.where,
         base=Side(pair.names[0], pair.base.commit, pair.base.committed_at),
         head=Side(pair.names[1], pair.head.commit, pair.head.committed_at),
         compared=compared,
         paths=differing,
-        owners=code_owners(pair.base.files),
+        owners=owners,
+        owners_changed=owners_changes(owners, code_owners(pair.head.files), pair.head.files),
         note=pair.note,
         seconds=perf_counter() - began,
     )

@@ -37,6 +37,7 @@ def as_document(view: DiffView) -> dict[str, object]:
         "approvals": {
             "source": view.owners.path if view.owners else None,
             "owners": _plain(view.owned),
+            "owners_changed": _plain(view.owners_changed),
             "people": _plain(view.asked),
         },
         "expiring": [{"key": key, "expires": day.isoformat()} for key, day in view.expiring],

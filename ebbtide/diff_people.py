@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from ebbtide.diff_rows import Row, Section, first
@@ -11,6 +12,8 @@ from ebbtide.text import count
 from repo_layout.consent import Ask, Asked
 from repo_layout.owners import Owned
 
+MOST_MOVES = 8
+"""Groups of files that go from one owner to another and are told one by one."""
 MOST_OWNERS = 40
 """The reference estate has 27 groups of owners."""
 
@@ -25,6 +28,24 @@ def approvals(view: DiffView) -> Section:
         rows.insert(0, Row("!", "no CODEOWNERS", "", "no file says who owns what; any reviewer may approve"))
     source = f"by {view.owners.path} of the base" if view.owners and view.paths else ""
     return Section("", "who must approve", source, tuple(rows))
+
+
+def new_owners(view: DiffView) -> Section:
+    """Files that are somebody else's once this change is merged: who may wave later ones through."""
+    told = [(_names(one.before), _names(one.after), one.paths) for one in view.owners_changed]
+    if len(told) > MOST_MOVES:
+        by_new: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+        for _, after, paths in told:
+            by_new[after].append(paths)
+        told = [(count(len(of), "group") + " of owners", after, sum(of, ())) for after, of in by_new.items()]
+    told.sort(key=lambda one: (-len(one[2]), one))
+    rows = [Row("!", count(len(paths), "file"), f"{was} -> {now}", first(sorted(paths))) for was, now, paths in told]
+    more = (Row("!", f"and {len(rows) - MOST_MOVES} more"),) if len(rows) > MOST_MOVES else ()
+    return Section("", "who approves from then on", "", (*rows[:MOST_MOVES], *more))
+
+
+def _names(owners: tuple[str, ...]) -> str:
+    return joined(owners, "or") or "nobody in particular"
 
 
 def _owned(owned: Owned) -> Row:

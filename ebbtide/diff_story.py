@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from contracts.findings import Finding, Severity
-from ebbtide.diff_people import approvals
+from ebbtide.diff_people import approvals, new_owners
 from ebbtide.diff_rows import MOST_NAMES, Row, Section, first
 from ebbtide.diff_sums import sums
 from ebbtide.diff_things import other_things
@@ -30,7 +30,7 @@ MOST_FINDINGS = 8
 KINDS = (
     ("pool", "pool row"), ("group", "correlation group"), ("team", "team"), ("directory", "directory entry"),
     ("waiver", "waiver"), ("approval", "approval"), ("adoption", "adoption"), ("region", "region"),
-    ("cluster", "cluster"), ("gpu", "GPU factor"), ("history", "row of history"),
+    ("cluster", "cluster"), ("gpu", "GPU factor"), ("history", "history row"),
 )  # fmt: skip
 
 
@@ -67,6 +67,7 @@ def story(view: DiffView) -> Iterator[Section]:
         sums(view),
         _expiring(view),
         _quiet(view),
+        new_owners(view),
         approvals(view),
     ):
         if section.rows:
@@ -102,6 +103,8 @@ def _amounts(view: DiffView) -> Iterator[str]:
                 yield count(turns[turn], f"{word} {verb}", f"{plural} {verbs}")
     if by_kind["settings"]:
         yield "the settings change"
+    if files := sum(len(one.paths) for one in view.owners_changed):
+        yield f"the owners of {count(files, 'file')} change"
 
 
 # ------------------------------------------------------------------------------------------------------------ contracts

@@ -15,7 +15,7 @@ from repo_layout.change_findings import findings_change
 from repo_layout.compare import Compared
 from repo_layout.consent import Asked, asked
 from repo_layout.model import Estate
-from repo_layout.owners import CodeOwners, Owned
+from repo_layout.owners import CodeOwners, Owned, OwnersChange
 
 SOON_DAYS = 30
 """A month is enough to ask again for what expires."""
@@ -39,8 +39,9 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class DiffView:
-    """One comparison. `paths` are all that differ, `owners` the file that says who owns them; `note` says what else a
-    reader has to know about the two sides.
+    """One comparison. `paths` are all that differ, `owners` the file that says who owns them, and
+    `owners_changed` the files of HEAD that are somebody else's by its own; `note` says what else a reader has to know
+    about the two sides.
     """
 
     where: str
@@ -51,6 +52,7 @@ class DiffView:
     owners: CodeOwners | None
     note: str = ""
     seconds: float = 0.0
+    owners_changed: tuple[OwnersChange, ...] = ()
 
     @property
     def effects(self) -> Effects:

@@ -18,7 +18,7 @@ from ebbtide.terminal import Terminal
 from ebbtide.text import Paint, count, printable
 from repo_layout.adapters.worktree import read_worktree
 from repo_layout.canonical_text import formatted
-from repo_layout.layout import Located, locate
+from repo_layout.layout import SETTINGS, Located, locate
 from repo_layout.reviewed_text import MAX_BYTES
 
 STDIN = "-"
@@ -74,7 +74,8 @@ def _given(paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     for name in paths or ["."]:
         path = Path(name)
         if path.is_dir():
-            known = [file for file in read_worktree(path).files if isinstance(locate(file), Located)]
+            below = _below(path)
+            known = [file for file in read_worktree(path).files if isinstance(locate(f"{below}{file}"), Located)]
             if not known:
                 raise Advice(f"{name} holds no file of an estate", hint="name the folder that holds ebbtide.yaml")
             found = [str(path / file) for file in known]
@@ -87,6 +88,13 @@ def _given(paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
                 seen.add(file)
                 with Path(file).open("rb") as content:
                     yield file, content.read(MAX_BYTES + 1)
+
+
+def _below(path: Path) -> str:
+    """Where a folder lies in the estate around it, such as `contracts/`; empty for the estate's own."""
+    inside = path.resolve()
+    home = next((one for one in (inside, *inside.parents) if (one / SETTINGS).is_file()), inside)
+    return "".join(f"{part}/" for part in inside.relative_to(home).parts)
 
 
 def _outcome(file: str, content: bytes) -> Outcome:

@@ -344,6 +344,6 @@ COMMANDS = (
             "alone and no network: who signed which version for whom, and from when to when it holds.",
             grammar_trust.verify),
     Command("completion", "a script that completes ebbtide's commands in a shell",
-            "Writes a completion script:  ebbtide completion bash > ~/.local/share/bash-completion/completions/ebbtide",
+            "Writes a script that completes commands and options. In this shell:  source <(ebbtide completion bash)",
             _completion),
 )  # fmt: skip

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 DAY_MS = 86_400_000
 _SPANS = {"d": DAY_MS, "h": 3_600_000, "m": 60_000}
 ROLES = ("both", "bundles", "keys")
+MAX_REQUESTER = 200
+"""As readers of a statement have it (`contracts.dsse`), which is too heavy to import here."""
 
 
 def sign(to: argparse.ArgumentParser) -> None:
@@ -23,7 +25,7 @@ def sign(to: argparse.ArgumentParser) -> None:
     which.add_argument("--version", type=_version, metavar="N", help="the version; higher than any before")
     which.add_argument("--next", metavar="REPO", help="one more than the version published there")
     which.add_argument("--join", action="store_true", help="say what another signer said in this folder")
-    to.add_argument("--requester", metavar="WHO", help="the code host's identity of who asked for it")
+    to.add_argument("--requester", type=_requester, metavar="WHO", help="the code host's identity of who asked for it")
     _lifetime_of(to, "30d")
     to.add_argument("--not-before", type=instant, metavar="TIME", help="when it begins (default: 5 minutes ago)")
 
@@ -121,6 +123,12 @@ def _lifetime(text: str) -> int:
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a length of time such as 30d, 12h or 90m")
     return int(found[1]) * _SPANS[found[2]]
+
+
+def _requester(text: str) -> str:
+    if len(text) > MAX_REQUESTER or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"{text[:40]!a} is not 1 to {MAX_REQUESTER} printable characters")
+    return text
 
 
 def _version(text: str) -> int:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from contracts.dsse import Kind
 from contracts.errors import Refused
-from contracts.key_set import MAX_KEY_SET_BYTES, read_signed
+from contracts.key_set import MAX_KEY_SET_BYTES, anchor, follow, read_signed
 from contracts.untrusted import Untrusted
-from contracts.verify import NOTHING, Expects, verify
+from contracts.verify import NOTHING, verify
 from ebbtide.advice import Advice
 from ebbtide.estate import cache_folder
+from ebbtide.parts import parts_of
 from ebbtide.terminal import Terminal
 from ebbtide.text import count
-from ebbtide.trust import Folder, folder_at, key_set_of, read_limited
+from ebbtide.trust import Folder, folder_at, key_set_for, read_limited
 from repo_layout.adapters.bundle_refs import fetch_bundles, publish, ref_of, tip_of
 from repo_layout.adapters.clock import now_ms
 from repo_layout.adapters.git_lay import Authorship
 from repo_layout.adapters.git_open import shown
-from repo_layout.sign import KEY_SETS, REGION, bundles_of, facts_of
+from repo_layout.sign import KEY_SETS, REGION, bundles_of, by_payload, facts_of
 
 BOT = ("Ebbtide", "bundles@ebbtide.invalid")
 
@@ -29,9 +29,6 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     now = now_ms()
     folder = folder_at(Path(args.folder))
     compiled = folder.compiled
-    if args.trust and (told := _wrong(folder, args.trust, now)) is not None:
-        terminal.lines([f"{terminal.paint.bad('refused')}  {told.reason.value}: {told}", "nothing was published"])
-        return 1
     version = _version(folder)
     tip = tip_of(args.to, compiled.region, cache=cache_folder())
     before = fetch_bundles(args.to, compiled.region, cache=cache_folder()).files if tip is not None else {}
@@ -41,6 +38,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         raise Advice(f"version {there} is published there, and this is version {version}", hint=hint)
     kept = {name: raw for name, raw in before.items() if name.startswith(KEY_SETS)}
     files = {**kept, **folder.files, **_key_sets(args.keys)}
+    if (told := _wrong(Folder(folder.where, files), args.trust, now)) is not None:
+        terminal.lines([f"{terminal.paint.bad('refused')}  {told.reason.value}: {told}", "nothing was published"])
+        return 1
     commit = publish(
         args.to,
         compiled.region,
@@ -63,21 +63,28 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _version(folder: Folder) -> int:
-    signed = bundles_of(REGION, folder.files)
-    if not signed:
+    signed = by_payload(folder.files)
+    if REGION not in signed:
         raise Advice(f"{folder.where} is not signed", hint="ebbtide sign signs it")
-    versions = {facts_of(folder.files[name]).version for name in signed}
+    versions = {facts_of(folder.files[name]).version for names in signed.values() for name in names}
     if len(versions) > 1:
         raise Refused(f"{folder.where} holds bundles of versions {sorted(versions)}: compile and sign it again")
     return versions.pop()
 
 
-def _wrong(folder: Folder, trust: str, now: int) -> Untrusted | None:
+def _wrong(offered: Folder, trust: str | None, now: int) -> Untrusted | None:
+    """Why somebody who reads the ref would not take all of it: its key sets, and with `trust` its payloads too."""
     try:
-        keys = key_set_of([trust])
-        signed = [folder.files[name] for name in bundles_of(REGION, folder.files)]
-        expects = Expects(keys.estate, folder.compiled.region, Kind.REGION)
-        verify(folder.files.get(REGION, b""), signed, keys=keys, expects=expects, accepted=NOTHING, now=now)
+        sets = {read_signed(raw).keys.version: raw for name, raw in offered.files.items() if name.startswith(KEY_SETS)}
+        if sets:
+            # One that does not follow holds up every reader who comes to it.
+            follow(anchor(sets[min(sets)]), sets.values())
+        if trust is None:
+            return None
+        keys = key_set_for([trust], offered.files)
+        follow(keys, (raw for version, raw in sets.items() if version > keys.version))
+        for part in parts_of(offered, keys.estate, offered.compiled.region, None):
+            verify(part.payload, part.bundles, keys=keys, expects=part.expects, accepted=NOTHING, now=now)
     except Untrusted as error:
         return error
     return None

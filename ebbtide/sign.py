@@ -14,7 +14,7 @@ from ebbtide.estate import cache_folder
 from ebbtide.terminal import Terminal
 from ebbtide.text import count, date_clock
 from ebbtide.trust import Folder, folder_at, passphrase, write_all
-from repo_layout.adapters.bundle_refs import fetch_bundles, tip_of
+from repo_layout.adapters.bundle_refs import fetch_bundles, ref_of, tip_of
 from repo_layout.adapters.clock import now_ms
 from repo_layout.adapters.git_open import shown
 from repo_layout.sign import (
@@ -33,6 +33,10 @@ try:
     from repo_layout.adapters.signature import signer
 except ImportError as error:
     raise Advice(f"signing needs {error.name}, which is not installed", hint="install ebbtide[signing]") from error
+
+
+MOST_COUNTED = 1_000_000_000
+"""Versions that `--next` goes on from: one a second for thirty years."""
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -107,13 +111,18 @@ def _facts(args: argparse.Namespace, folder: Folder) -> Facts:
 
 
 def _next_version(repository: str, region: str) -> int:
-    """One more than what is published. Its signature is not looked at: a wrong one can only make the number larger."""
+    """One more than what is published. Its signature is not looked at: a forged one can only make the number larger,
+    and not so large that no higher one is left.
+    """
     if tip_of(repository, region, cache=cache_folder()) is None:
         return 1
     files = fetch_bundles(repository, region, cache=cache_folder()).files
     there = [facts_of(files[name]).version for name in bundles_of(REGION, files)]
     if not there:
         raise Refused(f"what {shown(repository)} has of {region} is not signed: name the version with --version")
+    if max(there) >= MOST_COUNTED:
+        told = f"{shown(repository)} has version {max(there):,} of {region}, and nobody counts that far"
+        raise Advice(told, hint=f"find out who published it, delete {ref_of(region)} there, and name --version")
     return max(there) + 1
 
 

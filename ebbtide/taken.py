@@ -10,11 +10,12 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from contracts.dsse import Kind
+from contracts.dsse import Kind, Statement, Subject
+from contracts.untrusted import Reason, Untrusted
 from contracts.verify import NOTHING, Expects, verify
 from ebbtide.advice import Advice
 from ebbtide.estate import at_hand, estate_of
-from ebbtide.trust import folder_at, is_published, key_set_of, published
+from ebbtide.trust import folder_at, is_published, key_set_for, published
 from repo_layout.adapters.accepted_file import AcceptedFile
 from repo_layout.adapters.clock import now_ms
 from repo_layout.model import Estate
@@ -47,10 +48,10 @@ def estate_or_bundle(args: argparse.Namespace) -> TakenEstate:
 def taken(where: str, *, region: str, trust: list[str], accepted: str | None, now: int) -> TakenEstate:
     """The estate of one region's bundle: of a signed folder, or of what a repository or address has on its ref.
 
-    `trust` are key sets, the one held first; `accepted` is a file that notes what was taken, so that nothing older is
-    taken again. Raises `Untrusted` with its reason for anything that does not hold, an expired bundle included.
+    `trust` are key sets, the one held first; those that lie with the bundle are followed as well. `accepted` is a file
+    that notes what was taken, so that nothing older is taken again. Raises `Untrusted` with its reason for anything
+    that does not hold, an expired bundle included.
     """
-    keys = key_set_of(trust)
     if is_published(where):
         _, folder = published(where, region)
     else:
@@ -60,6 +61,7 @@ def taken(where: str, *, region: str, trust: list[str], accepted: str | None, no
         raise Advice(
             f"{folder.where} holds no {REGION}", hint="name a folder that ebbtide sign signed, or a repository"
         )
+    keys = key_set_for(trust, folder.files)
     kept = AcceptedFile(Path(accepted)) if accepted else None
     verified = verify(
         payload,
@@ -69,8 +71,21 @@ def taken(where: str, *, region: str, trust: list[str], accepted: str | None, no
         accepted=kept.read() if kept is not None else NOTHING,
         now=now,
     )
+    said = verified.statement
+    estate = region_of(payload, said)
     if kept is not None:
         kept.accept(verified, keys)
-    said = verified.statement
     shown = f"estate {said.subject.estate}, bundle version {said.version}"
-    return TakenEstate(read_region(payload, commit=said.commit), shown, payload)
+    return TakenEstate(estate, shown, payload)
+
+
+def region_of(payload: bytes, said: Statement) -> Estate:
+    """The estate of a payload that was verified. Raises `Untrusted` where it is of another region than was signed, and
+    `Refused` for bytes that hold none.
+    """
+    estate = read_region(payload, commit=said.commit)
+    holds = Subject(estate.settings.estate, estate.settings.regions[0].name)
+    if holds != said.subject:
+        told = f"what was signed as {said.subject} holds {holds}: compile again and sign that"
+        raise Untrusted(Reason.WRONG_SUBJECT, told)
+    return estate

@@ -13,12 +13,14 @@ from pathlib import Path
 
 from contracts.errors import Refused
 from contracts.key_set import MAX_KEY_SET_BYTES, KeySet, anchor, follow
+from contracts.untrusted import Untrusted
 from contracts.verify import MAX_PAYLOAD_BYTES
 from ebbtide.advice import Advice
 from ebbtide.estate import cache_folder, is_repository
 from repo_layout.adapters.bundle_refs import fetch_bundles, published_regions
 from repo_layout.adapters.git_open import is_url, shown
 from repo_layout.sign import COMPILED, KEY_SETS, NODES, REGION, SIGSTORE, Compiled, read_compiled
+from repo_layout.taking import followed
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,14 @@ def key_set_of(paths: Sequence[str]) -> KeySet:
     """The key set held (the first file), followed through the others. Raises `Untrusted`."""
     first, *newer = (read_limited(Path(path), MAX_KEY_SET_BYTES) for path in paths)
     return follow(anchor(first), newer)
+
+
+def key_set_for(paths: Sequence[str], files: Mapping[str, bytes]) -> KeySet:
+    """The same, followed through the key sets that lie with the bundles, as a reconciler does. Raises `Untrusted`."""
+    keys, problem = followed(key_set_of(paths), files)
+    if problem is not None and problem.reason is not None:
+        raise Untrusted(problem.reason, problem.message)
+    return keys
 
 
 def read_limited(path: Path, limit: int) -> bytes:

@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
-from contracts.bundle import MAX_NODE_BUNDLE, read_node_bundle
+from contracts.bundle import MAX_NODE_BUNDLE
 from contracts.dsse import MAX_BUNDLE_BYTES, Kind
-from contracts.errors import Refused
 from contracts.key_set import KeySet
 from contracts.untrusted import Reason, Untrusted
 from contracts.verify import MAX_PAYLOAD_BYTES, NOTHING, Accepted, Expects, Late, Verified, verify
-from ebbtide.advice import Advice, unknown
+from ebbtide.advice import Advice
+from ebbtide.parts import Part, node_part, parts_of
 from ebbtide.render_trust import Checked, Verdict, verdict_document, verdict_text
 from ebbtide.terminal import Terminal
-from ebbtide.trust import Folder, folder_at, is_published, key_set_of, published, read_limited
+from ebbtide.trust import Folder, folder_at, is_published, key_set_for, published, read_limited
 from repo_layout.adapters.accepted_file import AcceptedFile
 from repo_layout.adapters.clock import now_ms
 from repo_layout.adapters.git_open import shown
-from repo_layout.sign import NODES, REGION, SIGSTORE, by_payload, keyless_file
-
-NODE_BUNDLE = ".bundle.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One payload to look at, with its bundles and whom it should be for."""
-
-    file: str
-    payload: bytes
-    bundles: tuple[bytes, ...]
-    expects: Expects
-
+from repo_layout.sign import REGION, SIGSTORE
 
 Judge = Callable[[Part], Verified]
 
@@ -44,12 +30,18 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     kept = AcceptedFile(Path(args.accepted)) if args.accepted else None
     accepted = kept.read() if kept is not None else NOTHING
     late = Late.SAY if args.late else Late.REFUSE
+    region, folder = _offered(args)
     try:
-        keys = None if args.keyless else key_set_of(args.trust)
+        keys = None if args.keyless else key_set_for(args.trust, folder.files if folder is not None else {})
     except Untrusted as error:
         return _shown(Verdict(shown(args.where), now, args.trust[0], None, [_refused(args.trust[0], error)]), terminal)
     judge = _keyless(args, accepted, now, late) if keys is None else _managed(keys, accepted, now, late)
-    checked = [_checked(part, judge) for part in _parts(args, keys)]
+    estate = keys.estate if keys is not None else None
+    if folder is None:
+        parts = iter((_of_file(Path(args.where), estate, region, args.node),))
+    else:
+        parts = parts_of(folder, estate, region, args.node)
+    checked = [_checked(part, judge) for part in parts]
     if kept is not None:
         kept.accept_all((one.verified for one in checked if one.verified is not None), keys)
     by = f"key set {keys.version} of {keys.estate}" if keys is not None else f"the trust root {args.trust[0]}"
@@ -93,41 +85,12 @@ def _refused(file: str, error: Untrusted) -> Checked:
     return Checked(file, None, error.reason, str(error))
 
 
-def _parts(args: argparse.Namespace, keys: KeySet | None) -> Iterator[Part]:
-    """Everything that was asked for. Raises `Advice` where there is nothing of the kind."""
-    estate, region = keys.estate if keys is not None else None, args.region
+def _offered(args: argparse.Namespace) -> tuple[str | None, Folder | None]:
+    """The region that was asked for, and the folder or ref that was named; none where it is one file."""
     if is_published(args.where):
-        region, folder = published(args.where, region)
-        yield from _of_folder(folder, estate, region, args.node)
-    elif Path(args.where).is_dir():
-        yield from _of_folder(folder_at(Path(args.where)), estate, region, args.node)
-    else:
-        yield _of_file(Path(args.where), estate, region, args.node)
-
-
-def _of_folder(folder: Folder, estate: str | None, region: str | None, node: str | None) -> Iterator[Part]:
-    """Every payload with its bundles, and every node bundle; without an estate, which a key set names, keyless ones."""
-    names, managed = sorted(folder.compiled.digests, key=lambda name: (name != REGION, name)), estate is not None
-    signed = by_payload(folder.files)
-    if node is not None:
-        if f"{NODES}{node}.json" not in names:
-            nodes = [name.removeprefix(NODES).removesuffix(".json") for name in names if name.startswith(NODES)]
-            raise unknown("node bundle", node, nodes, lists=f"ls {folder.where}")
-        names = [f"{NODES}{node}.json"]
-    for name in names:
-        payload = folder.files.get(name, b"")
-        found = signed.get(name, []) if managed else [keyless_file(name)]
-        bundles = tuple(folder.files[file] for file in found if file in folder.files)
-        yield Part(name, payload, bundles, _expects(name, estate, region))
-        carried = folder.files.get(name.removesuffix(".json") + NODE_BUNDLE)
-        if managed and name.startswith(NODES) and carried is not None:
-            yield _node_part(name.removesuffix(".json") + NODE_BUNDLE, carried, _expects(name, estate, region))
-
-
-def _expects(name: str, estate: str | None, region: str | None) -> Expects:
-    if name == REGION:
-        return Expects(estate, region, Kind.REGION)
-    return Expects(estate, region, Kind.NODE, name.removeprefix(NODES).removesuffix(".json"))
+        return published(args.where, args.region)
+    where = Path(args.where)
+    return args.region, folder_at(where) if where.is_dir() else None
 
 
 def _of_file(path: Path, estate: str | None, region: str | None, node: str | None) -> Part:
@@ -136,21 +99,13 @@ def _of_file(path: Path, estate: str | None, region: str | None, node: str | Non
         raise Advice(f"there is no {path}", hint="name a signed folder, a repository, or one bundle")
     if not path.name.endswith(SIGSTORE):
         raw = read_limited(path, max(MAX_NODE_BUNDLE, MAX_BUNDLE_BYTES))
-        return _node_part(str(path), raw, Expects(estate, region, Kind.NODE, node))
+        return node_part(str(path), raw, Expects(estate, region, Kind.NODE, node))
     payload = path.with_name(path.name.removesuffix(SIGSTORE).rpartition(".")[0] + ".json")
     if not payload.exists():
         raise Advice(f"there is no {payload}, which {path.name} is about", hint="a payload lies beside its bundle")
     kind = Kind.REGION if payload.name == REGION and node is None else Kind.NODE
     bundle, expects = read_limited(path, MAX_BUNDLE_BYTES), Expects(estate, region, kind, node)
     return Part(str(path), read_limited(payload, MAX_PAYLOAD_BYTES), (bundle,), expects)
-
-
-def _node_part(name: str, raw: bytes, expects: Expects) -> Part:
-    try:
-        bundle = read_node_bundle(raw)
-    except Refused:
-        return Part(name, b"", (raw,), expects)  # the verifier says what is wrong with it
-    return Part(name, bundle.payload, bundle.bundles, expects)
 
 
 def _shown(verdict: Verdict, terminal: Terminal) -> int:

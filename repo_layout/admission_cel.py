@@ -125,11 +125,9 @@ def unplaced(subject: Subject) -> Check:
 
 def lands() -> Check:
     """A pod with a contract carries what keeps it on its own workload's instances."""
-    key = f"t.?key.orValue('') in ['', '{TAINT_KEY}']"
-    effect = f"t.?effect.orValue('') in ['', '{TAINT_EFFECT}']"
     return Check(
         f"variables.label == '' || (object.spec.?nodeSelector[?'{WORKLOAD_LABEL}'].orValue('') == variables.label\n"
-        f"  && object.spec.?tolerations.orValue([]).exists(t, {key} && {effect}))",
+        f"  && {tolerates('variables.label')})",
         said(
             "this pod of workload {label} would not land on its own instances: add to its spec "
             f"nodeSelector: {{{{{WORKLOAD_LABEL}: {{label}}}}}} and "
@@ -137,6 +135,15 @@ def lands() -> Check:
             label="variables.label",
         ),
     )
+
+
+def tolerates(label: str) -> str:
+    """An expression: whether the pod in `object` tolerates the taint of the instances of the workload `label`."""
+    key = f"t.?key.orValue('') in ['', '{TAINT_KEY}']"
+    effect = f"t.?effect.orValue('') in ['', '{TAINT_EFFECT}']"
+    value = f"t.?operator.orValue('') in ['', 'Equal'] && t.?value.orValue('') == {label}"
+    matches = f"(t.?operator.orValue('') == 'Exists' || ({value}))"
+    return f"object.spec.?tolerations.orValue([]).exists(t, {key} && {effect} && {matches})"
 
 
 def label_kept() -> Check:

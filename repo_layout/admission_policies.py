@@ -205,10 +205,9 @@ def landing() -> dict[str, object]:
     label = f"object.metadata.labels['{WORKLOAD_LABEL}']"
     # Maps, no typed objects: a list of those ends Kyverno 1.19 with a panic.
     taint = f"{{'key': '{TAINT_KEY}', 'operator': 'Exists', 'effect': '{TAINT_EFFECT}'}}"
-    tolerates = f"object.spec.?tolerations.orValue([]).exists(t, t.?key.orValue('') == '{TAINT_KEY}')"
     key = WORKLOAD_LABEL.replace("~", "~0").replace("/", "~1")
     expression = (
-        f"({tolerates} ? [] : has(object.spec.tolerations)\n"
+        f"({cel.tolerates(label)} ? [] : has(object.spec.tolerations)\n"
         f"  ? [JSONPatch{{op: 'add', path: '/spec/tolerations/-', value: {taint}}}]\n"
         f"  : [JSONPatch{{op: 'add', path: '/spec/tolerations', value: [{taint}]}}])\n"
         f"+ (object.spec.?nodeSelector[?'{WORKLOAD_LABEL}'].hasValue() ? [] : has(object.spec.nodeSelector)\n"

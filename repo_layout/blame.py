@@ -5,7 +5,7 @@ asks `Changes` whether the change in hand is to blame. Pure: it compares keys, a
 
 Keys are those of `Estate.sources`. One may also name a field below (`contract/nightly-features/floor`) or the shelf
 above (`aggregate/north`: any aggregate of that region, those taken away included). In doubt a change is blamed: where
-it is told as a whole thing, every field of it counts as changed.
+it is told as a whole thing, as new ones are, every field of it counts as changed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from contracts.findings import Finding
+from contracts.model import Contract
 from repo_layout.model import Estate
+
+SIZED_BY = ("unit", "maximum", "floor", "eligibility", "runsOn")
+"""The fields of a contract that say how many units it asks for, how large, and where."""
+
+SPREAD_BY = (*SIZED_BY, "drain", "checkpoint")
+"""Those that its spread comes from: its size, and what has to fit the notice."""
+
+
+def fields_of(contract: Contract, names: Iterable[str]) -> Iterator[str]:
+    """The keys of some fields of a contract; with `runsOn` comes its cluster, which may move to another region."""
+    for name in names:
+        yield f"contract/{contract.name}/{name}"
+        if name == "runsOn":
+            yield f"cluster/{contract.cluster}"
 
 
 @dataclass(frozen=True, slots=True)

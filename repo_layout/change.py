@@ -57,6 +57,9 @@ class Turn(enum.Enum):
     CHANGED = "changed"
 
 
+FIELD_BY_FIELD = frozenset({"contract", "team", "region", "directory"})
+"""Kinds of things of which findings rest on single fields."""
+
 _UNDONE = {Turn.ADDED: Turn.REMOVED, Turn.REMOVED: Turn.ADDED, Turn.CHANGED: Turn.CHANGED}
 
 
@@ -176,6 +179,22 @@ def changed(base: Estate | None, head: Estate) -> frozenset[str]:
     if base is None:
         return frozenset(now)
     return _different(things(base), now)
+
+
+def touched(base: Estate, head: Estate) -> frozenset[str]:
+    """The keys of `changed`, told by their fields (`contract/NAME/floor`) where both estates have the thing and its
+    fields are what findings rest on: nobody answers for a field that they left alone.
+    """
+    was, now = things(base), things(head)
+    return frozenset(told for key in _different(was, now) for told in _by_field(key, was.get(key), now.get(key)))
+
+
+def _by_field(key: str, before: object, after: object) -> Iterator[str]:
+    if key.partition("/")[0] not in FIELD_BY_FIELD or before is None or after is None:
+        yield key
+        return
+    for name in {change.path.partition(".")[0] for change in fields_changed(before, after)}:
+        yield f"{key}/{name}"
 
 
 def _different(was: Mapping[str, object], now: Mapping[str, object]) -> frozenset[str]:

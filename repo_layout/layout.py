@@ -52,7 +52,9 @@ class _Shape:
         return self.shown.count("/") + 1
 
 
-ROOT_FILES = {"ebbtide.yaml": Kind.SETTINGS, "directory.yaml": Kind.DIRECTORY}
+SETTINGS = "ebbtide.yaml"
+"""What makes a folder an estate."""
+ROOT_FILES = {SETTINGS: Kind.SETTINGS, "directory.yaml": Kind.DIRECTORY}
 SHAPES = {
     "contracts": _Shape(Kind.CONTRACT, "contracts/<team>/<workload>.yaml"),
     "pools": _Shape(Kind.POOL, "pools/<region>/<aggregate>.yaml"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import ROUND_UP, Context, Decimal
 from functools import lru_cache
 
 from contracts.findings import Finding
@@ -16,7 +17,7 @@ from contracts.model import Contract
 from pools.eligibility import class_of, units_per_instance
 from pools.gamma import quantile
 from pools.model import Pool
-from repo_layout.blame import Attributed
+from repo_layout.blame import SPREAD_BY, Attributed, fields_of
 from repo_layout.documents import HistoryFile, HistoryRow
 from repo_layout.known_names import at
 from repo_layout.model import Estate
@@ -88,7 +89,8 @@ def _causes(reach: Reach) -> tuple[frozenset[str], frozenset[str]]:
     refused, and no other edit of a pool, or a bad month would close the catalogue to everybody.
     """
     region, name = reach.region.name, class_of(reach.contract.eligibility)
-    to = {f"contract/{reach.contract.name}", f"waiver/{region}/{name}", "settings/bounds"}
+    own = fields_of(reach.contract, ("tolerance", *SPREAD_BY))
+    to = {*own, f"waiver/{region}/{name}", "settings/bounds"}
     return frozenset(to), frozenset({f"aggregate/{region}", "pool"})
 
 
@@ -127,5 +129,7 @@ def _refused(
     )
     place = at(estate, f"contract/{contract.name}/tolerance")
     hint = "tolerate more, widen the eligibility, or move the work to its floor"
-    expected = f"at least {max(rates.values()):.4g} for all of these pools"
+    # up, so that the tolerance that is named does hold
+    enough = Context(prec=4, rounding=ROUND_UP).create_decimal(Decimal(max(rates.values())))
+    expected = f"at least {enough:f} for all of these pools"
     return Finding("EBT-219", place, message, str(contract.tolerance), expected, hint)

@@ -56,6 +56,15 @@ class Owned:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnersChange:
+    """Files that are somebody else's after a change of the owners' file; nobody's where a side is empty."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CodeOwners:
     """One file of owners."""
 
@@ -77,6 +86,30 @@ class CodeOwners:
             Owned(owners, tuple(of), name, by_name[name].approvals, by_name[name].optional)
             for (name, owners), of in ordered
         )
+
+
+def owners_changes(
+    before: CodeOwners | None, after: CodeOwners | None, paths: Iterable[str]
+) -> tuple[OwnersChange, ...]:
+    """The paths whose owners differ between two files of owners, by who had and who has them."""
+    if before == after:
+        return ()
+    every = tuple(paths)
+    had, has = _owners_by_path(before, every), _owners_by_path(after, every)
+    found: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for path in sorted(every):
+        if had.get(path, ()) != has.get(path, ()):
+            found.setdefault((had.get(path, ()), has.get(path, ())), []).append(path)
+    return tuple(OwnersChange(*who, tuple(of)) for who, of in sorted(found.items()))
+
+
+def _owners_by_path(owners: CodeOwners | None, paths: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+    """Everybody who owns a path, in whatever section."""
+    found: dict[str, set[str]] = {}
+    for owned in owners.of(paths) if owners else ():
+        for path in owned.paths:
+            found.setdefault(path, set()).update(owned.owners)
+    return {path: tuple(sorted(names)) for path, names in found.items()}
 
 
 def code_owners(files: Mapping[str, bytes]) -> CodeOwners | None:

@@ -24,8 +24,21 @@ def people_known(estate: Estate) -> Iterator[Finding]:
         if entry.id in entry.deputies:
             place = at(estate, f"directory/{entry.id}/deputies/{entry.deputies.index(entry.id)}")
             yield Finding("EBT-204", place, f"{entry.id} is their own deputy", entry.id, "somebody else's id")
+    for key, ident in _words(estate):
+        named = estate.directory_by_id.get(ident)
+        if named is not None and named.kind != "person":
+            message = f"{ident} is a role, and only a person gives their word"
+            yield Finding("EBT-204", at(estate, key), message, ident, "the id of a person")
     for contract in estate.contracts:
         yield from _authority(estate, contract)
+
+
+def _words(estate: Estate) -> Iterator[tuple[str, str]]:
+    """Whose word an approval or a waiver is."""
+    for approval in estate.approvals:
+        yield f"approval/{approval.granted.isoformat()}-{approval.subject}/approver", approval.approver
+    for waiver in estate.waivers:
+        yield f"waiver/{waiver.region}/{waiver.eligibility_class}/approver", waiver.approver
 
 
 def _ids(estate: Estate) -> Iterator[tuple[str, str]]:
@@ -41,11 +54,8 @@ def _ids(estate: Estate) -> Iterator[tuple[str, str]]:
         for n, deputy in enumerate(entry.deputies):
             yield f"directory/{entry.id}/deputies/{n}", deputy
     for approval in estate.approvals:
-        key = f"approval/{approval.granted.isoformat()}-{approval.subject}"
-        yield f"{key}/approver", approval.approver
-        yield f"{key}/requester", approval.requester
-    for waiver in estate.waivers:
-        yield f"waiver/{waiver.region}/{waiver.eligibility_class}/approver", waiver.approver
+        yield f"approval/{approval.granted.isoformat()}-{approval.subject}/requester", approval.requester
+    yield from _words(estate)
 
 
 def _authority(estate: Estate, contract: Contract) -> Iterator[Finding]:

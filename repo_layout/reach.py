@@ -24,6 +24,7 @@ from pools.eligibility import (
     units_per_instance,
 )
 from pools.model import Pool
+from repo_layout.blame import SPREAD_BY, fields_of
 from repo_layout.documents import RegionEntry
 from repo_layout.model import Estate
 
@@ -68,9 +69,10 @@ class Usable:
         quanta: dict[str, int] = {}
         room: dict[str, dict[str, int]] = {}
         for pool in pools:
-            each = units_per_instance(self.contract, pool)
-            quanta[pool.domain] = max(quanta.get(pool.domain, 0), lot(each, gang).units)
-            holds = each * instances_per_host(pool.hosts, pool.instance) * pool.hosts.count
+            whole = lot(units_per_instance(self.contract, pool), gang)
+            quanta[pool.domain] = max(quanta.get(pool.domain, 0), whole.units)
+            instances = instances_per_host(pool.hosts, pool.instance) * pool.hosts.count
+            holds = instances // whole.instances * whole.units
             aggregates = room.setdefault(pool.domain, {})
             aggregates[pool.aggregate] = max(aggregates.get(pool.aggregate, 0), holds)
         domains = (
@@ -133,13 +135,13 @@ class Reach:
 
     @property
     def rests_on(self) -> frozenset[str]:
-        """What its spread rests on: the contract, every pool and group of the region (one that no longer serves it
-        too), the bounds, and the waiver of its class, there or not.
+        """What its spread rests on: what the contract asks for, every pool and group of the region (one that no longer
+        serves it too), the bounds, and the waiver of its class, there or not.
         """
         region = self.region.name
         return frozenset(
             {
-                f"contract/{self.contract.name}",
+                *fields_of(self.contract, SPREAD_BY),
                 f"aggregate/{region}",
                 f"group/{region}",
                 f"waiver/{region}/{class_of(self.contract.eligibility)}",

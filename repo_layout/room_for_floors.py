@@ -13,13 +13,17 @@ from dataclasses import dataclass
 from contracts.findings import Finding
 from contracts.model import Contract, Eligibility, Unit
 from contracts.values import format_size
+from correlation_groups.spread import lot
 from pools.eligibility import class_of, eligible, instances_per_host, units_per_instance
 from pools.model import InstanceShape, Pool
-from repo_layout.blame import Attributed
+from repo_layout.blame import Attributed, fields_of
 from repo_layout.documents import RegionEntry
 from repo_layout.known_names import at
 from repo_layout.model import Estate
 from repo_layout.reach import Ground
+
+FLOOR_BY = ("floor", "unit", "eligibility", "runsOn")
+"""The fields of a contract that its part of the committed capacity comes from."""
 
 
 def rows_fit_hosts(estate: Estate) -> Iterator[Finding]:
@@ -113,7 +117,7 @@ def floors_fit(ground: Ground) -> Iterator[Attributed]:
             asked[name] += contract.floor
             if (short := _place(each, left)) > 0:
                 found = _no_room(estate, each, region=region.name, asked=asked[name], short=short)
-                alone = frozenset({f"contract/{contract.name}", f"aggregate/{region.name}"})
+                alone = frozenset({*fields_of(contract, FLOOR_BY), f"aggregate/{region.name}"})
                 yield Attributed(found, rivals[each.fitting[0].aggregate] if each.fitting else alone)
 
 
@@ -170,8 +174,8 @@ def _rivals(asking: Sequence[_Asking], shelf: str) -> Mapping[str, frozenset[str
     hosts, directly or through an aggregate that both may use.
     """
     pots: dict[str, set[str]] = {}
-    for aggregates, names in _by_aggregates(asking).items():
-        pot = {shelf, *(f"contract/{name}/floor" for name in names)}
+    for aggregates, contracts in _by_aggregates(asking).items():
+        pot = {shelf, *(key for contract in contracts for key in fields_of(contract, FLOOR_BY))}
         met = {id(pots[one]): pots[one] for one in aggregates if one in pots}
         for other in met.values():
             pot |= other
@@ -181,19 +185,22 @@ def _rivals(asking: Sequence[_Asking], shelf: str) -> Mapping[str, frozenset[str
     return {aggregate: frozen[id(pot)] for aggregate, pot in pots.items()}
 
 
-def _by_aggregates(asking: Sequence[_Asking]) -> Mapping[frozenset[str], list[str]]:
-    found: dict[frozenset[str], list[str]] = {}
+def _by_aggregates(asking: Sequence[_Asking]) -> Mapping[frozenset[str], list[Contract]]:
+    found: dict[frozenset[str], list[Contract]] = {}
     for each in asking:
-        found.setdefault(frozenset(pool.aggregate for pool in each.fitting), []).append(each.contract.name)
+        found.setdefault(frozenset(pool.aggregate for pool in each.fitting), []).append(each.contract)
     return found
 
 
 def _place(asking: _Asking, left: Mapping[str, Counter[_Rest]]) -> int:
-    """Put a floor into the pools that waste least of an instance; the units that found no room."""
+    """Put a floor into the pools that waste least of an instance, gangs whole; the units that found no room."""
     units = asking.contract.floor
     for pool in asking.fitting:
-        each = units_per_instance(asking.contract, pool)
-        units -= each * _take(left[pool.aggregate], pool.instance, -(-units // each))
+        whole = lot(units_per_instance(asking.contract, pool), asking.contract.gang_size)
+        room = sum(rest.fits(pool.instance) * count for rest, count in left[pool.aggregate].items())
+        lots = min(-(-units // whole.units), room // whole.instances)
+        _take(left[pool.aggregate], pool.instance, lots * whole.instances)
+        units -= lots * whole.units
         if units <= 0:
             return 0
     return units
@@ -202,14 +209,14 @@ def _place(asking: _Asking, left: Mapping[str, Counter[_Rest]]) -> int:
 def _no_room(estate: Estate, asking: _Asking, *, region: str, asked: int, short: int) -> Finding:
     contract, fitting = asking.contract, asking.fitting
     name = class_of(contract.eligibility)
-    room = sum(
-        units_per_instance(contract, pool) * instances_per_host(pool.hosts, pool.instance) * pool.hosts.count
-        for pool in {pool.aggregate: pool for pool in fitting}.values()
-    )
+    held: dict[str, int] = {}
+    for pool in fitting:
+        holds = units_per_instance(contract, pool) * instances_per_host(pool.hosts, pool.instance) * pool.hosts.count
+        held[pool.aggregate] = max(held.get(pool.aggregate, 0), holds)
     message = (
         f"the floors of class {name} in {region} do not fit its committed capacity: {asked} units are asked for up to "
         f"{contract.name}, {short} of its {contract.floor} find no room; {len(fitting)} committed pools that it may "
-        f"use hold {room} such units when empty"
+        f"use hold {sum(held.values())} units of its size when empty"
     )
     place = at(estate, f"contract/{contract.name}/floor")
     return Finding(

@@ -35,16 +35,27 @@ class Found:
 _VALUE = r"""["']?\s*[:=]\s*["']?"""
 
 _NAMED = r"(?i)(?:api|access|secret|auth|credential|client|session)[_-]?(?:key|token|secret)(?:[_-]?id)?"
+# A file of cloud-init with one of Slurm's keys, its content after the path or before it; or one that a command
+# decodes.
+_SLURM = r"(?:munge|slurm|jwks|jwt_hs256)\.key"
+_BESIDE = r"(?:[ \t]+(?:owner|permissions|encoding|append|defer):[^\n]*\n)*[ \t]+"
+_SLURM_KEY = (
+    rf"{_SLURM}[\"']?(?:[ \t]*,[^\n}}]{{0,200}}|[ \t]*\n{_BESIDE})content[\"']?:(?!\s*[\"']?@)"
+    rf"|content:[ \t]*[^\s@|>][^\n]*\n{_BESIDE}path:[^\n]*{_SLURM}"
+    rf"|\b(?:echo|printf)\b[^\n|]{{0,3000}}\|[^\n|]{{0,20}}\bbase64\b[^\n]{{0,200}}{_SLURM}"
+)
 _TABLE: tuple[tuple[str, str, str], ...] = (
     # private keys
     ("EBT-233", "a private key", r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
     ("EBT-233", "a PuTTY private key", r"PuTTY-User-Key-File-\d"),
     ("EBT-233", "an age identity", r"AGE-SECRET-KEY-1[0-9A-Z]{20,}"),
     ("EBT-233", "a NATS seed", r"(?<![A-Z0-9])S[ACNOUX][A-Z2-7]{56}(?![A-Z0-9])"),
+    ("EBT-233", "a WireGuard key", r"(?i)\b(?:PrivateKey|PresharedKey)\s*=\s*[A-Za-z0-9+/]{43}="),
     # what lets a machine into a cluster
     ("EBT-234", "a bootstrap token", r"(?<![A-Za-z0-9.-])[a-z0-9]{6}\.[a-z0-9]{16}(?![A-Za-z0-9.-])"),
     ("EBT-234", "a certificate key of kubeadm", r"(?:--certificate-key|certificateKey)[\s:=\"',]+[0-9a-f]{64}"),
     ("EBT-234", "a token of a cluster", r"\bK10[0-9a-f]{64}::\S+"),
+    ("EBT-234", "a key of Slurm", _SLURM_KEY),
     # passwords
     ("EBT-235", "a password", rf"(?i)\b(?!lock_passwd)[a-z_]*(?:passwd|password|passphrase){_VALUE}[^\s\"'@{{\[]"),
     ("EBT-235", "passwords for chpasswd", r"\bchpasswd\b"),

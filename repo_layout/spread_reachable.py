@@ -8,10 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from contracts.findings import Finding, Severity
+from contracts.model import Unit
 from contracts.values import format_size
 from correlation_groups.reach import Field, Shortfall
-from pools.eligibility import REACTION_S, RELAY_S, checkpoint_on_notice, class_of, units_per_instance
-from pools.model import Pool
+from pools.eligibility import (
+    REACTION_S,
+    RELAY_S,
+    attributes_match,
+    checkpoint_on_notice,
+    class_of,
+    units_per_instance,
+)
+from pools.model import InstanceShape, Pool
 from repo_layout.blame import Attributed
 from repo_layout.known_names import at
 from repo_layout.reach import Ground, Reach, shares_of
@@ -26,15 +34,37 @@ SHOWN = 4
 def units_fit_somewhere(ground: Ground) -> Iterator[Attributed]:
     """Some reclaimable pool of the region offers what the contract asks, and holds one unit."""
     for reach in ground.reaches:
-        if not reach.usable.offered:
-            name = class_of(reach.contract.eligibility)
-            message = (
-                f"no reclaimable pool of {reach.region.name} holds a unit of {reach.contract.name}: class {name}, "
-                f"{reach.contract.unit.vcpu} vCPU, {reach.contract.unit.gpu} GPU"
-            )
-            place = at(ground.estate, f"contract/{reach.contract.name}/unit")
-            hint = "change the unit or the eligibility, or set maximum to the floor"
-            yield Attributed(Finding("EBT-209", place, message, hint=hint), reach.rests_on)
+        contract = reach.contract
+        if reach.usable.offered or (contract.unit.gpu and contract.eligibility.gpu_family is None):
+            continue  # GPUs of no family are EBT-225's
+        message = (
+            f"no reclaimable pool of {reach.region.name} holds a unit of {contract.name}: {_lacking(ground, reach)}"
+        )
+        place = at(ground.estate, f"contract/{contract.name}/unit")
+        hint = "change the unit or the eligibility, or set maximum to the floor"
+        yield Attributed(Finding("EBT-209", place, message, hint=hint), reach.rests_on)
+
+
+def _lacking(ground: Ground, reach: Reach) -> str:
+    """What the pools lack: the attributes that are asked for, or the size of a unit."""
+    contract = reach.contract
+    name = class_of(contract.eligibility)
+    pools = [pool for pool in ground.estate.pools_of(reach.region.name) if not pool.committed]
+    matching = [pool for pool in pools if attributes_match(contract.eligibility, pool)]
+    if not matching:
+        return f"none of {len(pools)} offers class {name} as its eligibility asks for it"
+    largest = max(matching, key=lambda pool: (pool.instance.vcpu, pool.instance.memory, pool.name))
+    return (
+        f"it takes {_size(contract.unit)}, and the largest of {len(matching)} instances of class {name}, "
+        f"{largest.name}, has {_size(largest.instance)}"
+    )
+
+
+def _size(shape: Unit | InstanceShape) -> str:
+    parts = [f"{shape.vcpu} vCPU", format_size(shape.memory)]
+    parts += [f"{shape.gpu} GPU"] if shape.gpu else []
+    parts += [f"{format_size(shape.local_disk)} of disk"] if shape.local_disk else []
+    return ", ".join(parts)
 
 
 def drains_fit(ground: Ground) -> Iterator[Attributed]:

@@ -25,7 +25,7 @@ GIB = 2**30
 HEAVIEST = 5
 """Contracts that a message names, the ones that weigh most first."""
 
-SIZED_BY = ("maximum", "unit", "eligibility", "team")
+COUNTED_BY = ("maximum", "unit", "eligibility", "team")
 """The fields of a contract that its share of a team's NCU comes from."""
 
 
@@ -73,7 +73,7 @@ def _over_ncu(
         f"of {team.ncu_limit}: {heaviest}"
     )
     hint = "lower a maximum, or have the team's limit raised"
-    keys = {f"contract/{one.name}/{name}" for one in contracts for name in SIZED_BY}
+    keys = {f"contract/{one.name}/{name}" for one in contracts for name in COUNTED_BY}
     keys |= {f"gpu/{one.eligibility.gpu_family}" for one in contracts if one.unit.gpu}
     keys.add(f"team/{team.name}/ncuLimit")
     expected = f"at least {-(-total // 1000)}"
@@ -113,7 +113,8 @@ def authorities_suffice(ground: Ground) -> Iterator[Attributed]:
         )
         place = at(estate, f"directory/{entry.id}/spendAuthorityPerDay")
         hint = "lower a limit a day, or name another person with the authority"
-        keys = {f"contract/{one.contract.name}/fallback" for one in limits} | {f"directory/{entry.id}"}
+        keys = {f"contract/{one.contract.name}/fallback" for one in limits}
+        keys.add(f"directory/{entry.id}/spendAuthorityPerDay")
         found = Finding("EBT-217", place, message, str(own), f"at least {total}", hint)
         yield Attributed(found, frozenset(keys))
 

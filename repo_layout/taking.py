@@ -61,7 +61,7 @@ def take(
     problem: Problem | None
     if isinstance(offered, EbbtideError):
         return _kept(held, keys, now, Problem(None, str(offered)))
-    keys, problem = _followed(keys, offered)
+    keys, problem = followed(keys, offered)
     try:
         new = _verified(offered, keys=keys, region=region, accepted=accepted, now=now)
     except Untrusted as error:
@@ -82,8 +82,8 @@ def _kept(held: Held | None, keys: KeySet, now: int, problem: Problem) -> Taken:
     return Taken(held, keys, fresh=False, trusted=False, problem=problem)
 
 
-def _followed(keys: KeySet, offered: Mapping[str, bytes]) -> tuple[KeySet, Problem | None]:
-    """The newest key set that the offer leads to, and what stopped on the way there."""
+def followed(keys: KeySet, offered: Mapping[str, bytes]) -> tuple[KeySet, Problem | None]:
+    """The newest key set that the offer leads to, and what stopped on the way there. Never raises."""
     try:
         while (raw := offered.get(f"{KEY_SETS}{keys.version + 1}.json")) is not None:
             before = keys.version

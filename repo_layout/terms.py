@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 from contracts.errors import Place
 from contracts.findings import Finding, Severity
+from contracts.model import Contract
 from correlation_groups.spread import Shares
 from pools.eligibility import class_of
-from repo_layout.blame import Attributed
+from repo_layout.blame import SPREAD_BY, Attributed, fields_of
 from repo_layout.documents import WaiverFile
 from repo_layout.known_names import at
 from repo_layout.model import Estate
@@ -92,27 +93,22 @@ def _waivers(ground: Ground) -> Iterator[_Term]:
     estate = ground.estate
     bounds = estate.settings.bounds
     plain = Shares(bounds.pool_share * 10, bounds.group_share * 10, bounds.pools)
-    needing: dict[tuple[str, str], list[str]] = {}
+    needing: dict[tuple[str, str], list[Contract]] = {}
     for reach in ground.reaches:
         if reach.usable.waived and reach.first_shortfall_under(plain) is not None:
             scope = reach.region.name, class_of(reach.contract.eligibility)
-            needing.setdefault(scope, []).append(reach.contract.name)
+            needing.setdefault(scope, []).append(reach.contract)
     for waiver in estate.waivers:
-        names = tuple(needing.get((waiver.region, waiver.eligibility_class), ()))
+        leaning = needing.get((waiver.region, waiver.eligibility_class), [])
         key = f"waiver/{waiver.region}/{waiver.eligibility_class}"
         yield _Term(
             f"the waiver for {waiver.eligibility_class} in {waiver.region}",
             waiver.expires,
             at(estate, f"{key}/expires"),
-            names,
-            frozenset({key, *_needs(names)}),
+            tuple(contract.name for contract in leaning),
+            frozenset({key, *(part for contract in leaning for part in fields_of(contract, SPREAD_BY))}),
             _renew(waiver),
         )
-
-
-def _needs(names: tuple[str, ...]) -> Iterator[str]:
-    for name in names:
-        yield from (f"contract/{name}/{field}" for field in ("maximum", "floor", "unit", "eligibility", "runsOn"))
 
 
 def _renew(waiver: WaiverFile) -> str:
@@ -145,12 +141,17 @@ def _people(estate: Estate) -> Iterator[_Term]:
         if entry.valid_until is None or entry.id not in named:
             continue
         names = tuple(named[entry.id])
-        fields = ("owner", "contact", "fallback")
+        key, fields = f"directory/{entry.id}", ("owner", "contact", "fallback")
         yield _Term(
             f"the {entry.kind} {entry.id}",
             entry.valid_until,
-            at(estate, f"directory/{entry.id}/validUntil"),
+            at(estate, f"{key}/validUntil"),
             names,
-            frozenset({f"directory/{entry.id}", *(f"contract/{name}/{field}" for name in names for field in fields)}),
+            frozenset(
+                {
+                    f"directory/{entry.id}/validUntil",
+                    *(f"contract/{name}/{field}" for name in names for field in fields),
+                }
+            ),
             "name somebody else, or prolong the entry",
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from contracts.errors import Place
 from contracts.findings import Finding, Severity, in_order
 from repo_layout import feasibility
-from repo_layout.change import changed
+from repo_layout.change import touched
 from repo_layout.faults import merged
 from repo_layout.layout import Kind
 from repo_layout.load import Assembled, Judged, Known, Read, assemble, first_of, read
@@ -116,5 +116,5 @@ def _across(assembled: Assembled, lost: frozenset[Kind], since: Estate | None) -
     """What the rules across files say."""
     if assembled.estate is None:
         return ()
-    keys = changed(since, assembled.estate) if since is not None else None
+    keys = touched(since, assembled.estate) if since is not None else None
     return feasibility.check(assembled.estate, broken=lost | assembled.broken, changed=keys)

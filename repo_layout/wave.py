@@ -19,7 +19,7 @@ from contracts.model import Contract
 from contracts.values import format_size
 from pools.eligibility import checkpoint_on_notice, class_of
 from pools.model import Pool
-from repo_layout.blame import Attributed
+from repo_layout.blame import SPREAD_BY, Attributed, fields_of
 from repo_layout.documents import RegionEntry
 from repo_layout.known_names import at
 from repo_layout.model import Estate
@@ -33,9 +33,6 @@ EXACT_BITS = 256
 
 Hardware = tuple[str, str]
 """Architecture and GPU family: what no two kinds of hosts share."""
-
-WEIGHED_BY = ("maximum", "floor", "unit", "eligibility", "drain", "checkpoint", "runsOn")
-"""The fields of a contract that its part of a wave comes from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +195,11 @@ def _too_much(estate: Estate, region: RegionEntry, wave: Wave, writing: Sequence
 def _rests_on(region: RegionEntry, writing: Sequence[Reach]) -> frozenset[str]:
     """What the wave rests on: what is written, how it may be spread, and the hosts of the region."""
     contracts = [reach.contract for reach in writing]
-    keys = {f"contract/{contract.name}/{name}" for contract in contracts for name in WEIGHED_BY}
+    keys = {key for contract in contracts for key in fields_of(contract, SPREAD_BY)}
     keys |= {f"waiver/{region.name}/{class_of(contract.eligibility)}" for contract in contracts}
     shelves = {f"group/{region.name}", f"aggregate/{region.name}", "settings/bounds"}
-    return frozenset(keys | shelves | {f"region/{region.name}/checkpointGateway"})
+    own = {f"region/{region.name}/{name}" for name in ("checkpointGateway", "verificationMargin")}
+    return frozenset(keys | shelves | own)
 
 
 def about(size: int) -> str:

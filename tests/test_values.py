@@ -101,6 +101,8 @@ def test_a_size_is_whole_bytes_rounded_up(text: str, count: int) -> None:
         ("1.5 gb", "1.5GiB"),
         ("4k", "4KiB"),
         ("512 MiB", "512MiB"),
+        ("1288490188800m", "1.2GiB"),
+        ("99999999m", "99999999MiB"),
     ],
 )
 def test_a_size_in_other_units_is_refused_with_what_was_meant(text: str, meant: str) -> None:

@@ -138,7 +138,11 @@ local function is_ours(name, parts)
   return true
 end
 
-local function default_partition(parts)
+-- Where Slurm sends a job that names no partition: to the one of its reservation, and only then to the default.
+local function unnamed_partition(job, parts)
+  local wanted = job.reservation
+  local kept = wanted and wanted ~= "" and slurm.reservations and slurm.reservations[wanted]
+  if kept and kept.partition and kept.partition ~= "" then return kept.partition end
   for name, part in pairs(parts or {}) do
     if part.flag_default == 1 then return name end
   end
@@ -326,19 +330,21 @@ local function units_of(name, entry, job)
   return units
 end
 
--- Elements of "1-10:3,20%4", and the limit on how many run at once.
+-- Elements of "1-10:3,20%4", and the limit on how many run at once. Slurm takes brackets around them as well. What is
+-- written in another way counts as endless, so that the limit is ours.
 local function array_of(text)
-  local list, limit = text:match("^([^%%]*)%%?(%d*)")
+  local list, limit = text:match("^([^%%]*)%%?(%d*)$")
+  list = (list or text:match("^[^%%]*")):gsub("[%[%]]", "")
   local count = 0
   for part in each(list) do
     local first, last, step = part:match("^(%d+)%-(%d+):?(%d*)$")
     if first then
       count = count + math.floor(math.max(0, last - first) / math.max(1, tonumber(step) or 1)) + 1
     else
-      count = count + 1
+      count = part:find("%D") and math.huge or count + 1
     end
   end
-  return count, list, tonumber(limit)
+  return count, list, tonumber(limit or "")
 end
 
 -- An array holds as many units at once as may run at once: the rest of it waits.
@@ -445,11 +451,11 @@ local function destination(job, parts)
   else
     local wanted = held and held.workloads[named(job.comment) or ""]
     if wanted then return wanted.partition end
-    local name = default_partition(parts)
+    local name = unnamed_partition(job, parts)
     if name and is_ours(name, parts) then return name end
   end
   if names_our_feature(job.features) or names_our_feature(job.prefer) then
-    return job.partition or default_partition(parts) or "?"
+    return job.partition or unnamed_partition(job, parts) or "?"
   end
   return nil
 end

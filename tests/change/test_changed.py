@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from repo_layout.change import changed, things
+from repo_layout.change import changed, things, touched
 from tests.change.edits import EDITS, Edit, after, edited, estate_of, reversed_files, swap
 from tests.checks.estates import FORECAST, HINDCAST, minimal
 
@@ -71,3 +71,18 @@ def test_a_deputy_before_another_is_a_change_because_they_are_asked_in_turn() ->
         for names in ("tides-lead, head-of-cloud", "head-of-cloud, tides-lead")
     )
     assert changed(one, other) == {"directory/tides-oncall"}
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("floor", {"contract/forecast/floor"}),
+        ("notice", {"pool/h1-general-a-4x16", "aggregate/north/h1-general-a"}),
+        ("limit", {"team/tides/ncuLimit"}),
+        ("authority", {"directory/tides-lead/spendAuthorityPerDay"}),
+        ("new", {"contract/nowcast"}),
+        ("prose", set()),
+    ],
+)
+def test_findings_are_weighed_by_the_fields_that_an_edit_touches(name: str, keys: set[str]) -> None:
+    assert touched(after(), after(EDITS[name])) == keys

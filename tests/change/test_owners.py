@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repo_layout.owners import MOST_RULES, Owned, code_owners, parsed
+from repo_layout.owners import MOST_RULES, Owned, OwnersChange, code_owners, owners_changes, parsed
 from tests.checks.estates import ROOT
 
 ESTATE_OWNERS = (ROOT / "repo_layout/estate/CODEOWNERS").read_text(encoding="utf-8")
@@ -143,3 +143,21 @@ def test_a_file_of_wildcards_is_answered_in_steps_that_do_not_multiply() -> None
     assert sum(len(section.rules) for section in owners.sections) == MOST_RULES
     assert owners_of(f"{'**/a/' * 200}b @o", "a/" * 300 + "c") == ()
     assert owners_of(f"{'*a' * 400}b @o", "a" * 900) == ()
+
+
+def test_a_line_that_goes_gives_its_files_to_whoever_is_left() -> None:
+    before = parsed("CODEOWNERS", "* @all\n/a/ @a\n")
+    after = parsed("CODEOWNERS", "# told again\n* @all\n")
+    told = owners_changes(before, after, ["b.yaml", "a/2.yaml", "a/1.yaml"])
+    assert told == (OwnersChange(("@a",), ("@all",), ("a/1.yaml", "a/2.yaml")),)
+
+
+def test_a_file_of_owners_that_says_the_same_in_other_words_moves_nothing() -> None:
+    before = parsed("CODEOWNERS", "* @all\n/a/ @a @b\n")
+    after = parsed(".github/CODEOWNERS", "* @all\n# why\n/a/** @b @a\n")
+    assert owners_changes(before, after, ["b.yaml", "a/1.yaml"]) == ()
+
+
+def test_without_a_file_of_owners_nobody_in_particular_has_what_was_owned() -> None:
+    told = owners_changes(parsed("CODEOWNERS", "* @all\n"), None, ["a.yaml"])
+    assert told == (OwnersChange(("@all",), (), ("a.yaml",)),)

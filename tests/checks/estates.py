@@ -61,6 +61,12 @@ def laid_over(sample: Path) -> tuple[dict[str, bytes], str]:
     return {path: content for path, content in (minimal() | over).items() if path not in removed}, day
 
 
+def in_hall_1(files: Mapping[str, bytes], *domains: str) -> dict[str, bytes]:
+    """The files with more domains in the group of the first hall."""
+    members = ", ".join(("h1-general-b", *domains))
+    return changed("correlation_groups/north/hall-1.yaml", ("h1-general-b]", f"{members}]"), files=files)
+
+
 def judged(files: Mapping[str, bytes], cue: SchemaChecker | None = None, *, day: str = "") -> Validated:
     """The verdict on some files; without a checker, of everything but the schema layer; committed at noon of a day."""
     at = int(dt.datetime.fromisoformat(f"{day}T12:00:00+00:00").timestamp() * 1000) if day else 0

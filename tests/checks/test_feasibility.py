@@ -8,7 +8,17 @@ from contracts.errors import Place
 from contracts.findings import Severity, exit_code
 from repo_layout.codes import FEASIBILITY
 from repo_layout.feasibility import RULES
-from tests.checks.estates import FORECAST, GENERAL, HINDCAST, changed, findings_of, judged, minimal, with_lines
+from tests.checks.estates import (
+    FORECAST,
+    GENERAL,
+    HINDCAST,
+    changed,
+    findings_of,
+    in_hall_1,
+    judged,
+    minimal,
+    with_lines,
+)
 
 WAIVER = """apiVersion: ebbtide/v1
 kind: Waiver
@@ -53,7 +63,7 @@ def test_pools_with_a_short_notice_are_no_fault_while_enough_are_left() -> None:
         .replace(b"hosts:", f"noticeWindow: {window}\nhosts:".encode())
         for extra, window in (("c", "30s"), ("d", "20s"))
     }
-    assert findings_of(minimal() | more) == ()
+    assert findings_of(in_hall_1(minimal() | more, "h1-general-c", "h1-general-d")) == ()
 
 
 def test_a_lost_hall_says_how_many_domains_are_asked_for_and_offered() -> None:
@@ -113,6 +123,17 @@ def test_people_are_known_and_within_their_authority(old: str, new: str, message
     findings = findings_of(changed(FORECAST, *swaps))
     assert {finding.code for finding in findings} == {"EBT-204"}
     assert any(message in finding.message for finding in findings)
+
+
+def test_an_approval_and_a_waiver_carry_the_word_of_a_person_and_not_of_a_role() -> None:
+    approval = "approvals/2026-03-02-forecast.yaml"
+    files = changed(approval, ("approver: head-of-cloud", "approver: tides-oncall"))
+    files = with_lines(FORECAST, "eligibility: {avoidHalls: [h2]}\n", files)
+    files["waivers/north/x86-64.yaml"] = WAIVER.replace("head-of-cloud", "tides-oncall").encode()
+    told = {f.place.file: f.message for f in findings_of(files) if f.code == "EBT-204"}
+    assert told == dict.fromkeys(
+        (approval, "waivers/north/x86-64.yaml"), "tides-oncall is a role, and only a person gives their word"
+    )
 
 
 def test_a_limit_at_the_authority_is_allowed() -> None:

@@ -200,6 +200,7 @@ KEYS = {
         "PuTTY-User-Key-File-3: ssh-ed25519",
         "AGE-SECRET-KEY-1" + "Q" * 58,
         f"seed: {SEED}",
+        "PrivateKey = " + "0a" * 21 + "A=",
     ),
     "EBT-234": (
         "kubeadm join host:6443 --token abcdef.0123456789abcdef",
@@ -207,6 +208,10 @@ KEYS = {
         "--certificate-key " + "0a" * 32,
         "certificateKey: " + "0a" * 32,
         "K10" + "0a" * 32 + "::server:abc",
+        "- path: /etc/munge/munge.key\n    encoding: b64\n    permissions: '0400'\n    content: b3dl",
+        "- {path: /etc/slurm/slurm.key, encoding: b64, content: b3dl}",
+        "- content: b3dl\n    encoding: b64\n    path: /etc/munge/munge.key",
+        "echo " + "0a" * 40 + " | base64 -d > /etc/munge/munge.key",
     ),
     "EBT-235": (
         "password: low-water",
@@ -236,6 +241,9 @@ KEYS = {
 }
 HARMLESS = (
     "lock_passwd: true",
+    "[chown, munge, /etc/munge/munge.key]",
+    "- path: /etc/munge/munge.key\n    content: '@ENROLMENT_TOKEN@'",
+    "base64 -d /run/ebbtide/munge > /etc/munge/munge.key",
     "ssh_pwauth: false",
     "passwd: ''",
     "/etc/passwd",

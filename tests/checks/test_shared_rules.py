@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.findings import Finding, Severity
+from repo_layout import change
 from repo_layout.blame import Attributed
 from repo_layout.feasibility import RULES, check
 from repo_layout.load import assemble, judge, read
@@ -288,3 +289,51 @@ def test_a_waiver_that_ran_out_stops_whoever_leans_on_it_and_nobody_else() -> No
     assert severity(estate, "EBT-221", {"contract/forecast"}) is Severity.ERROR
     assert severity(estate, "EBT-221", {"contract/hindcast", "contract/forecast/contact"}) is Severity.WARNING
     assert "EBT-202" not in {f.code for f in check(estate)}
+
+
+# --------------------------------------------------------------------------------------- what an edit of a file touches
+
+OVER_THE_CEILING = (FORECAST, ('limitPerDay: "20.00 EUR"', 'limitPerDay: "99.00 EUR"'))
+
+
+def weighed(before: Mapping[str, bytes], after: Mapping[str, bytes], code: str) -> set[Severity]:
+    """How the findings of a code are weighed for the change from one set of files to another."""
+    base, head = estate_of(before, at=JULY), estate_of(after, at=JULY)
+    return {f.severity for f in check(head, changed=change.touched(base, head)) if f.code == code}
+
+
+@pytest.mark.parametrize(
+    ("path", "swap", "expected"),
+    [
+        (FORECAST, ("maximum: 40", "maximum: 39"), Severity.WARNING),
+        (FORECAST, ("tier: anchored", "tier: resumable"), Severity.WARNING),
+        (FORECAST, ("contact: tides-oncall", "contact: head-of-cloud"), Severity.WARNING),
+        (FORECAST, ('"99.00 EUR"', '"98.00 EUR"'), Severity.ERROR),
+        ("ebbtide.yaml", ("ncuLimit: 400", "ncuLimit: 399"), Severity.WARNING),
+        ("ebbtide.yaml", ('spendCeilingPerDay: "50.00 EUR"', 'spendCeilingPerDay: "51.00 EUR"'), Severity.ERROR),
+    ],
+)
+def test_a_sum_over_its_limit_refuses_whoever_touches_a_part_of_it_and_no_other_field(
+    path: str, swap: tuple[str, str], expected: Severity
+) -> None:
+    merged = changed(FORECAST, OVER_THE_CEILING[1], files=changed("directory.yaml", ("40.00 EUR", "99.00 EUR")))
+    assert weighed(merged, changed(path, swap, files=merged), "EBT-216") == {expected}
+
+
+@pytest.mark.parametrize(
+    ("swap", "expected"),
+    [
+        (("contact: tides-oncall", "contact: head-of-cloud"), Severity.WARNING),
+        (("maximum: 40", "maximum: 41"), Severity.ERROR),
+    ],
+)
+def test_a_bad_month_stops_nobody_who_names_another_contact(swap: tuple[str, str], expected: Severity) -> None:
+    over, _ = laid_over(INVALID / "EBT-219-pool-worse-than-tolerated")
+    assert weighed(over, changed(FORECAST, swap, files=over), "EBT-219") == {expected}
+
+
+def test_a_floor_without_room_rests_on_the_size_and_the_place_of_each_rival() -> None:
+    estate = estate_of(changed(COMMITTED, ("count: 2", "count: 1"), files=with_lines(HINDCAST, "floor: 13\n")))
+    for key in ("contract/forecast/unit", "contract/forecast/runsOn", "cluster/north-k8s"):
+        assert severity(estate, "EBT-203", {key}) is Severity.ERROR
+    assert severity(estate, "EBT-203", {"contract/forecast/contact"}) is Severity.WARNING

@@ -25,6 +25,7 @@ from tests.checks.estates import (
     changed,
     files_of,
     findings_of,
+    in_hall_1,
     judged,
     minimal,
     with_lines,
@@ -256,7 +257,8 @@ def test_enough_good_pools_excuse_a_bad_one() -> None:
         f"pools/north/{name}.yaml": minimal()[GENERAL].replace(b"h1-general-a", name.encode())
         for name in ("h1-general-c", "h1-general-d")
     }
-    assert findings_of(history(("h1-general-a-4x16", 8000, 640, 80)) | more) == ()
+    files = history(("h1-general-a-4x16", 8000, 640, 80)) | more
+    assert findings_of(in_hall_1(files, "h1-general-c", "h1-general-d")) == ()
 
 
 def test_a_gang_is_interrupted_by_any_of_its_instances() -> None:

@@ -160,6 +160,14 @@ def test_the_key_never_reaches_a_pipeline_of_a_merge_request() -> None:
     assert "PUSH_TOKEN" not in others
 
 
+def test_the_protected_branch_is_judged_against_itself_so_that_an_expiry_keeps_no_merge_from_going_out() -> None:
+    pipeline = document(GITLAB)
+    told = {rule["if"]: rule["variables"]["EBBTIDE_AGAINST"] for rule in pipeline["ebbtide-validate"]["rules"]}
+    assert told["$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH"] == "--base HEAD"
+    assert told['$CI_PIPELINE_SOURCE == "merge_request_event"'].startswith("--base $CI_MERGE_REQUEST")
+    assert "validate" not in document(GITHUB)["jobs"]["publish"].get("needs", ())
+
+
 # --- run for real ---
 
 

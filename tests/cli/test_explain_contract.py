@@ -96,3 +96,13 @@ def test_an_unknown_contract_is_an_error_with_the_nearest(here: Run) -> None:
     ended = here("explain", "contract", "forcast", "--estate", str(MINIMAL))
     assert ended.code == 2
     assert "did you mean forecast?" in ended.err
+
+
+def test_without_an_estate_named_the_one_you_are_in_is_read(
+    here: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path, content in minimal().items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+    assert here("explain", "contract", "hindcast").out.startswith("hindcast  tier 4, requeued; team tides")

@@ -106,6 +106,12 @@ def test_a_folder_without_an_estate_is_an_error(here: Run, tmp_path: Path) -> No
 # --------------------------------------------------------------------------------------------------------------- schema
 
 
+def test_a_folder_inside_an_estate_is_laid_out_as_its_part(here: Run, estate: Path) -> None:
+    ended = here("fmt", str(estate / "contracts" / "tides"), "--check", "--output", "json")
+    assert ended.code == 0
+    assert [Path(one["file"]).name for one in json.loads(ended.out)] == ["forecast.yaml", "hindcast.yaml"]
+
+
 def test_one_kind_goes_to_stdout(here: Run) -> None:
     schema = json.loads(here("schema", "contract").out)
     assert schema["properties"]["tolerance"]["description"].startswith("Interruptions per unit-hour")

@@ -10,6 +10,7 @@ import pytest
 
 from contracts.untrusted import Reason, Untrusted
 from ebbtide.taken import TakenEstate, taken
+from repo_layout.adapters.clock import now_ms
 from repo_layout.adapters.git_lay import Authorship, files_below, lay
 from tests.cli.conftest import ROOT, Run, typed
 
@@ -101,6 +102,18 @@ def test_one_changed_byte_plans_nothing(site: Path, tmp_path: Path, here: Run) -
     ended = here("plan", "--region", "aarhus", "--empty", "--model", "--bundle", str(tmp_path), "--trust", trust(site))
     assert ended.code == 2
     assert "signed" in ended.err
+
+
+def test_a_payload_that_was_signed_as_another_regions_is_not_taken(site: Path, tmp_path: Path) -> None:
+    out, key = tmp_path / "out", str(site / "keys" / "ci.pem")
+    assert typed("compile", str(site / "estate.git"), "--region", "aarhus", "--out", str(out)).code == 0
+    listed = out / "compiled.json"
+    listed.write_bytes(listed.read_bytes().replace(b'"region":"aarhus"', b'"region":"cadiz"'))
+    assert typed("sign", str(out), "--key", key, "--version", "1", "--requester", "ann").code == 0
+    with pytest.raises(Untrusted, match="signed as three-ports/cadiz/region holds three-ports/aarhus/region") as told:
+        taken(str(out), region="cadiz", trust=[trust(site)], accepted=str(tmp_path / "accepted"), now=now_ms())
+    assert told.value.reason is Reason.WRONG_SUBJECT
+    assert not (tmp_path / "accepted").exists()
 
 
 def test_an_older_bundle_is_not_taken_after_a_newer_one(site: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from repo_layout.admission import CONTRACT_ANNOTATION, TAINT_KEY, WORKLOAD_LABEL, AdmissionView, Admitted
@@ -91,6 +92,12 @@ def pod(
     }
 
 
+def tolerates(toleration: Mapping[str, object], workload: str) -> bool:
+    """Whether it is of the taint `ebbtide/reclaimable=<workload>:NoSchedule`, as the scheduler reads it."""
+    named = toleration.get("key", "") in ("", TAINT_KEY) and toleration.get("effect", "") in ("", "NoSchedule")
+    return named and (toleration.get("operator") == "Exists" or toleration.get("value", "") == workload)
+
+
 def landed(drawn: Json) -> Json:
     """The pod as the mutation leaves it: what is there already stays."""
     changed = copy.deepcopy(drawn)
@@ -99,7 +106,7 @@ def landed(drawn: Json) -> Json:
     assert isinstance(metadata, dict)
     if label := metadata["labels"].get(WORKLOAD_LABEL):
         spec["nodeSelector"] = {WORKLOAD_LABEL: label, **spec.get("nodeSelector", {})}
-        if not any(one.get("key") == TAINT_KEY for one in spec.get("tolerations", [])):
+        if not any(tolerates(one, label) for one in spec.get("tolerations", [])):
             spec["tolerations"] = [*spec.get("tolerations", []), LANDS["tolerations"][0]]
     return changed
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from contracts.values import parse_quantity
 from repo_layout.admission import CONTRACT_ANNOTATION, TAINT_KEY, WORKLOAD_LABEL, AdmissionView, Admitted
-from tests.servers.admission_cases import DIGEST, PAST_MS
+from tests.servers.admission_cases import DIGEST, LANDS, PAST_MS, tolerates
 
 Pod = dict[str, Any]  # JSON as a server reads it
 
@@ -40,10 +40,7 @@ def _asks(spec: Pod, region: str) -> bool:
 
 
 def _lands(spec: Pod, label: str) -> bool:
-    tolerated = any(
-        one.get("key", "") in ("", TAINT_KEY) and one.get("effect", "") in ("", "NoSchedule")
-        for one in spec.get("tolerations", [])
-    )
+    tolerated = any(tolerates(one, label) for one in spec.get("tolerations", []))
     return tolerated and bool(spec.get("nodeSelector", {}).get(WORKLOAD_LABEL) == label)
 
 
@@ -102,6 +99,8 @@ def _containers(draw: st.DrawFn, name: str) -> Pod:
 
 
 _TOLERATIONS: Sequence[Pod] = (
+    {"key": TAINT_KEY, "operator": "Equal", "value": "nightly", "effect": "NoSchedule"},
+    {"key": TAINT_KEY, "value": "moonlight"},
     {"operator": "Exists"},
     {"operator": "Exists", "effect": "NoExecute"},
     {"key": TAINT_KEY, "operator": "Exists"},
@@ -126,7 +125,7 @@ def pods(draw: st.DrawFn) -> tuple[Pod, str]:
     if workload:
         labels = {WORKLOAD_LABEL: workload, "app": workload, "team.example/part": "fit"}
         if honest:
-            tolerations, selector = [_TOLERATIONS[3]], {**selector, WORKLOAD_LABEL: workload}
+            tolerations, selector = LANDS["tolerations"], {**selector, WORKLOAD_LABEL: workload}
         else:
             labels.pop(draw(st.sampled_from(("app", "team.example/part"))))
     if tolerations:

@@ -147,6 +147,19 @@ def joined(cluster: Slurm, name: str, features: str) -> Iterator[str]:
         assert wait_until(lambda: cluster.run(delete).returncode == 0, within_s=15.0, every_s=0.1), cluster.log()
 
 
+@contextlib.contextmanager
+def reserved(cluster: Slurm, name: str, what: str) -> Iterator[str]:
+    """A reservation of now for everybody, as the option of `sbatch` that asks for it; no job is left afterwards."""
+    when = ["starttime=now", "duration=60", f"users=root,{UNPRIVILEGED}", "flags=ignore_jobs"]
+    done = cluster.run(["scontrol", "create", "reservation", f"reservationname={name}", *when, *what.split()])
+    assert done.returncode == 0, done
+    try:
+        yield f"--reservation={name}"
+    finally:
+        clear(cluster)
+        cluster.run(["scontrol", "delete", f"reservation={name}"])
+
+
 def started(*nodes: Node) -> Iterator[Slurm]:
     with cluster_of(*nodes) as cluster:
         yield cluster

@@ -17,6 +17,7 @@ from repo_layout.admission_policies import SYSTEM_NAMESPACES
 from repo_layout.model import Estate
 from tests.servers import admission_twin
 from tests.servers.admission_cases import (
+    LANDS,
     PAST_MS,
     PODS,
     VERSION,
@@ -46,6 +47,7 @@ def _cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         cluster.namespaces(*NAMESPACES)
         cluster.namespaces("monitoring", labels={"ebbtide/infrastructure": "true"})
         cluster.install(view(), files=FILES)
+        cluster.until(lambda: cluster.judged(pod("nightly", lands=False)).accepted)
         yield cluster
 
 
@@ -83,6 +85,20 @@ def test_a_pod_that_names_its_workload_lands_on_its_own_instances(cluster: Clust
     assert isinstance(tolerated, list)
     assert {"key": TAINT_KEY, "operator": "Exists", "effect": "NoSchedule"} in tolerated
     assert {"key": "dedicated", "operator": "Exists"} in tolerated
+
+
+@pytest.mark.parametrize(
+    "toleration",
+    [
+        {"key": TAINT_KEY, "operator": "Equal", "value": "training", "effect": "NoSchedule"},
+        {"key": TAINT_KEY, "operator": "Exists", "effect": "NoExecute"},
+        {"key": TAINT_KEY, "operator": "Equal", "value": "nightly", "effect": "NoSchedule"},
+    ],
+)
+def test_a_toleration_of_another_taint_with_our_key_is_none_of_ours(cluster: Cluster, toleration: Json) -> None:
+    tolerated = cluster.judged(pod("nightly", lands=False, tolerations=[toleration])).field("spec", "tolerations")
+    assert isinstance(tolerated, list)
+    assert (LANDS["tolerations"][0] in tolerated) is (toleration.get("value") != "nightly")
 
 
 def test_a_pod_keeps_its_own_selector_beside_the_one_that_it_is_given(cluster: Cluster) -> None:

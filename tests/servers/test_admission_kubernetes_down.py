@@ -31,6 +31,7 @@ def _cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         cluster = Cluster(plane, api)
         cluster.namespaces(*NAMESPACES)
         cluster.install(view(), files=FILES)
+        cluster.until(lambda: cluster.judged(pod("nightly", lands=False)).accepted)
         yield cluster
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.servers.slurm_case import CONTRACTS, becomes, clear, instance, joined, shown, started, submit
+from tests.servers.slurm_case import CONTRACTS, becomes, clear, instance, joined, reserved, shown, started, submit
 from tools.servers.slurm import UNPRIVILEGED, Node, Slurm
 
 ALPHA = "--comment=contract:alpha"
@@ -102,6 +102,16 @@ def test_another_partition_account_or_constraint_does_not_lead_around_the_contra
     assert words in answer.said
 
 
+def test_a_reservation_without_a_partition_does_not_lead_around_the_contract(cluster: Slurm) -> None:
+    with reserved(cluster, "lent", "nodes=n1 partitionname=batch") as lent:
+        assert "names no contract" in submit(cluster, lent).said
+        assert shown(cluster, submit(cluster, lent, ALPHA).job)["Features"] == "ebbtide_alpha"
+        with reserved(cluster, "plain", "nodes=n3 partitionname=open") as plain:
+            assert shown(cluster, submit(cluster, plain).job)["Partition"] == "open"
+            # Slurm takes the default partition for several.
+            assert shown(cluster, submit(cluster, f"{lent},plain").job)["Partition"] == "open"
+
+
 def test_root_and_a_wckey_get_no_exception(cluster: Slurm) -> None:
     assert "names no contract" in submit(cluster, "-p", "batch", user="root").said
     assert "names no contract" in submit(cluster, "-p", "batch", "--wckey=contract:alpha").said
@@ -171,7 +181,19 @@ def test_a_gang_is_taken_whole(cluster: Slurm) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "limit", "told"),
-    [("0-99", "4", True), ("0-9%2", "2", False), ("0-9%8", "4", True), ("1,3,5", "", False), ("0-20:10", "", False)],
+    [
+        ("0-99", "4", True),
+        ("0-9%2", "2", False),
+        ("0-9%8", "4", True),
+        ("1,3,5", "", False),
+        ("0-20:10", "", False),
+        ("[0-99]", "4", True),
+        ("[0-99%8]", "4", True),
+        ("1-3,[4-50]", "4", True),
+        ("+1-99", "4", True),
+        ("0-9%2%8", "4", True),
+        ("[0-3]", "", False),
+    ],
 )
 def test_an_array_runs_no_more_at_once_than_its_contract_has(
     cluster: Slurm, asked: str, limit: str, told: bool

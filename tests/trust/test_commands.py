@@ -135,6 +135,7 @@ def test_a_second_signer_joins_and_a_threshold_of_two_is_met(
     assert made.code == 0
     words = ("verify", str(folder), "--trust", str(two / "keys.1.json"))
     assert here("sign", str(folder), "--key", str(two / "ann.pem"), "--join").code == 2
+    assert "nobody signed this" in here(*words).out
     first = here("sign", str(folder), "--key", str(two / "ci.pem"), "--version", "3", "--requester", "bo@forge")
     assert first.code == 0
     assert "below threshold" in here(*words).out
@@ -170,6 +171,70 @@ def test_keys_rotate_without_a_flag_day(here: Run, sign: Signs, folder: Path, ke
     assert here("keys", "show", first, third).code == 1
 
 
+@pytest.fixture(name="rotated")
+def _rotated(here: Run, folder: Path, keys: Path) -> Path:
+    """Key sets 2 and 3, which no image has yet; the folder is signed by the key of the third alone."""
+    rotate = ("keys", "rotate", "--key", str(keys / "ann.pem"))
+    sets = [str(keys / f"keys.{n}.json") for n in (1, 2, 3)]
+    assert here("keys", "pair", str(keys), "ci-2027").code == 0
+    assert here(*rotate, sets[0], "--out", sets[1], "--add", f"{keys / 'ci-2027.pub.pem'}:bundles").code == 0
+    shown = document(here("keys", "show", sets[0], "--output", "json"))["keys"]
+    old = next(key["id"] for key in shown if key["name"] == "ci")
+    assert here(*rotate, sets[1], "--out", sets[2], "--retire", old).code == 0
+    new = ("sign", str(folder), "--key", str(keys / "ci-2027.pem"), "--version", "2", "--requester", "ann")
+    assert here(*new).code == 0
+    return keys
+
+
+def test_whoever_holds_an_old_key_set_follows_the_ones_that_lie_with_the_bundle(
+    here: Run, folder: Path, rotated: Path, tmp_path: Path
+) -> None:
+    repository = Scratch.made(tmp_path / "estate.git")
+    first, second, third = (str(rotated / f"keys.{n}.json") for n in (1, 2, 3))
+    publish = ("publish", str(folder), "--to", str(repository.path), "--trust", first)
+    gap = here(*publish, "--keys", third)
+    assert (gap.code, "give key set 2 too" in gap.out) == (1, True)
+    assert here(*publish).code == 1
+    assert here(*publish, "--keys", second, "--keys", third).code == 0
+    found = here("verify", str(repository.path), "--trust", first)
+    assert found.code == 0
+    assert "by key set 3 of harbour" in found.out
+    refused = here("verify", str(folder), "--trust", first)  # no key sets lie in the folder
+    assert (refused.code, "unknown key" in refused.out) == (1, True)
+
+
+def test_a_key_set_that_nobody_could_follow_is_not_published(
+    here: Run, folder: Path, rotated: Path, tmp_path: Path
+) -> None:
+    repository = Scratch.made(tmp_path / "estate.git")
+    first, half = str(rotated / "keys.1.json"), str(tmp_path / "keys.2.json")
+    add = ("--add", f"{rotated / 'ci-2027.pub.pem'}:keys", "--keys-threshold", "2")
+    assert here("keys", "rotate", first, "--out", half, *add, "--key", str(rotated / "ann.pem")).code == 1
+    refused = here("publish", str(folder), "--to", str(repository.path), "--keys", half)
+    assert refused.code == 1
+    assert "needs 2: ebbtide keys sign adds a signature" in refused.out
+    assert here("verify", str(repository.path), "--trust", first).code == 2  # nothing is there
+
+
+def test_a_folder_with_one_bad_node_bundle_is_not_published(
+    here: Run, sign: Signs, folder: Path, keys: Path, tmp_path: Path
+) -> None:
+    repository = Scratch.made(tmp_path / "estate.git")
+    publish = ("publish", str(folder), "--to", str(repository.path), "--trust", str(keys / "keys.1.json"))
+    assert sign("--version", "1").code == 0
+    bundle = folder / "nodes" / "render.bundle.json"
+    good = bundle.read_bytes()
+    bundle.write_bytes(good.replace(b'"sig":"', b'"sig":"A', 1))
+    assert here(*publish).code == 1
+    bundle.write_bytes(good)
+    signature = next((folder / "nodes").glob("render.*.sigstore.json"))
+    older = signature.read_bytes()
+    assert sign("--version", "2").code == 0
+    signature.write_bytes(older)
+    mixed = here(*publish)
+    assert (mixed.code, "versions [1, 2]" in mixed.err) == (2, True)
+
+
 def test_a_key_set_that_needs_two_people_says_so_until_both_signed(here: Run, keys: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "keys.2.json")
     assert here("keys", "pair", str(keys), "bo").code == 0
@@ -197,6 +262,7 @@ def test_a_key_set_that_needs_two_people_says_so_until_both_signed(here: Run, ke
         (("sign", "KEYS", "--key", "KEYS/ci.pem", "--version", "1", "--requester", "x"), "holds no compiled.json"),
         (("sign", "OUT/x", "--key", "KEYS/ci.pem", "--version", "1", "--requester", "x"), "there is no folder"),
         (("sign", "OUT", "--key", "KEYS/ci.pub.pem", "--version", "1", "--requester", "x"), "can be read by others"),
+        (("sign", "OUT", "--key", "KEYS/ci.pem", "--version", "1", "--requester", "a\nb"), "200 printable characters"),
         (("publish", "OUT", "--to", "OUT"), "is not signed"),
         (("verify", "OUT/nothing", "--trust", "KEYS/keys.1.json"), "there is no"),
         (("verify", "OUT", "--trust", "KEYS/nothing"), "No such file"),
@@ -211,6 +277,18 @@ def test_what_cannot_be_done_ends_with_2_and_a_next_step(
     ended = here(*(word.replace("KEYS", str(keys)).replace("OUT", str(folder)) for word in words))
     assert ended.code == 2
     assert said in ended.err
+
+
+def test_a_forged_version_does_not_use_up_the_numbers(
+    here: Run, sign: Signs, folder: Path, keys: Path, tmp_path: Path
+) -> None:
+    repository = Scratch.made(tmp_path / "estate.git")
+    assert sign("--version", "999999999999999").code == 0
+    assert here("publish", str(folder), "--to", str(repository.path)).code == 0
+    refused = sign("--next", str(repository.path))
+    assert refused.code == 2
+    assert "version 999,999,999,999,999 of aarhus, and nobody counts that far" in refused.err
+    assert "delete refs/ebbtide/bundles/aarhus there" in refused.err
 
 
 def test_a_password_in_an_address_is_not_shown(here: Run, sign: Signs, folder: Path, keys: Path) -> None:
