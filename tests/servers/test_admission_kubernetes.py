@@ -59,10 +59,11 @@ def refused(answer: Answer, words: str) -> None:
     assert words in answer.message, answer.message
 
 
-def pods_of(cluster: Cluster, workload: str) -> list[Json]:
-    items = cluster.api.get(f"{PODS_HERE}?labelSelector=app%3D{workload}").field("items")
+def pods_of(cluster: Cluster, owner: str) -> list[Json]:
+    """What the controller of `owner` made: it names its pods after it. Those of an owner before may still be ending."""
+    items = cluster.api.get(PODS_HERE).field("items")
     assert isinstance(items, list)
-    return items
+    return [one for one in items if one["metadata"]["name"].startswith(f"{owner}-")]
 
 
 # -------------------------------------------------------------------------------------------------------------- pods
@@ -195,20 +196,20 @@ def test_a_template_with_a_contract_or_without_our_capacity_is_admitted(cluster:
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "Job"])
 def test_pods_that_a_controller_makes_are_admitted_and_land(cluster: Cluster, kind: str) -> None:
-    made = templated(kind, pod("nightly", lands=False), name=f"made-{kind.lower()}")
-    cluster.made(made)
-    cluster.until(lambda: bool(pods_of(cluster, "nightly")))
-    first = pods_of(cluster, "nightly")[0]
+    name = f"made-{kind.lower()}"
+    cluster.made(templated(kind, pod("nightly", lands=False), name=name))
+    cluster.until(lambda: bool(pods_of(cluster, name)))
+    first = pods_of(cluster, name)[0]
     assert first["spec"]["nodeSelector"] == {WORKLOAD_LABEL: "nightly"}  # type: ignore[index]  # JSON
     plural = f"{kind.lower()}s"
     group = "batch" if kind == "Job" else "apps"
-    cluster.api.delete(f"/apis/{group}/v1/namespaces/astro/{plural}/made-{kind.lower()}?propagationPolicy=Background")
-    cluster.until(lambda: _emptied(cluster, "nightly"))
+    cluster.api.delete(f"/apis/{group}/v1/namespaces/astro/{plural}/{name}?propagationPolicy=Background")
+    cluster.until(lambda: _emptied(cluster, name))
 
 
-def _emptied(cluster: Cluster, workload: str) -> bool:
+def _emptied(cluster: Cluster, owner: str) -> bool:
     """End what is left: no kubelet runs here that would."""
-    left = pods_of(cluster, workload)
+    left = pods_of(cluster, owner)
     for one in left:
         cluster.api.delete(f"{PODS_HERE}/{one['metadata']['name']}")  # type: ignore[index]  # JSON
     return not left
@@ -243,9 +244,9 @@ def test_scaling_is_not_refused_because_the_reconciler_lends_at_most_the_maximum
     cluster.made(templated("Deployment", pod("nightly", lands=False), name="scaled", replicas=0))
     scale = ["scale", "deployment/scaled", "--replicas=12", "--namespace=astro"]
     subprocess.run([*kubectl(cluster), *scale], check=True, capture_output=True)
-    cluster.until(lambda: len(pods_of(cluster, "nightly")) == 12)
+    cluster.until(lambda: len(pods_of(cluster, "scaled")) == 12)
     cluster.api.delete("/apis/apps/v1/namespaces/astro/deployments/scaled?propagationPolicy=Background")
-    cluster.until(lambda: _emptied(cluster, "nightly"))
+    cluster.until(lambda: _emptied(cluster, "scaled"))
 
 
 # --------------------------------------------------------------------------------------------- changed after admission
@@ -351,7 +352,7 @@ def test_binding_and_relabelling_by_status_take_rights_that_editors_have_not(clu
 
 def test_a_bundle_past_its_end_stops_what_is_new_and_replaces_what_was_there(cluster: Cluster) -> None:
     cluster.made(templated("Deployment", pod("nightly", lands=False), name="lasting", replicas=1))
-    cluster.until(lambda: len(pods_of(cluster, "nightly")) == 1)
+    cluster.until(lambda: len(pods_of(cluster, "lasting")) == 1)
     path = "/apis/apps/v1/namespaces/astro/deployments/lasting"
     try:
         cluster.table(view(version=VERSION + 1, expires_ms=PAST_MS))
@@ -359,14 +360,15 @@ def test_a_bundle_past_its_end_stops_what_is_new_and_replaces_what_was_there(clu
             cluster.judged(pod("nightly")), f"the bundle of version {VERSION + 1} that admits workload nightly ended"
         )
         refused(cluster.asked(templated("Job", pod("nightly", lands=False)), dry=True), "nothing new starts on it")
-        (before,) = pods_of(cluster, "nightly")
-        cluster.api.delete(f"{PODS_HERE}/{before['metadata']['name']}")  # type: ignore[index]  # JSON
-        cluster.until(lambda: [one for one in pods_of(cluster, "nightly") if one != before] != [])
+        before = {one["metadata"]["name"] for one in pods_of(cluster, "lasting")}  # type: ignore[index]  # JSON
+        for name in before:
+            cluster.api.delete(f"{PODS_HERE}/{name}")
+        cluster.until(lambda: {one["metadata"]["name"] for one in pods_of(cluster, "lasting")} - before != set())  # type: ignore[index]  # JSON
         assert cluster.api.patch(path, {"spec": {"replicas": 0}}).accepted
     finally:
         cluster.table(view(version=VERSION))
         cluster.api.delete(path)
-        cluster.until(lambda: _emptied(cluster, "nightly"))
+        cluster.until(lambda: _emptied(cluster, "lasting"))
 
 
 def test_a_line_that_an_older_table_left_behind_admits_nobody(cluster: Cluster) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from repo_layout.admission_slurm import TABLE, table
-from tests.servers.slurm_case import PAST_MS, becomes, clear, instance, joined, shown, started, submit, view
+from tests.servers.slurm_case import PAST_MS, SOON_S, becomes, clear, instance, joined, shown, started, submit, view
 from tools.servers.process import wait_until
 from tools.servers.slurm import UNPRIVILEGED, Node, Slurm
 
@@ -113,7 +113,7 @@ def test_a_requeued_job_keeps_its_contract_and_returns_to_its_own_instances(clus
     job = submit(cluster, ALPHA, hold=False).job
     assert becomes(cluster, job, "RUNNING")
     assert cluster.run(["scontrol", "requeue", str(job)], user=UNPRIVILEGED).returncode == 0
-    assert wait_until(lambda: shown(cluster, job)["Restarts"] == "1", within_s=5.0)
+    assert wait_until(lambda: shown(cluster, job)["Restarts"] == "1", within_s=SOON_S)
     seen = shown(cluster, job)
     assert (seen["Features"], seen["Partition"], seen["Requeue"]) == ("ebbtide_alpha", "batch", "1")
     assert DENIED in update(cluster, job, "features=")
@@ -126,7 +126,7 @@ def test_a_requeued_job_goes_on_although_the_bundle_has_expired_since(cluster: S
     try:
         assert "has expired" in submit(cluster, ALPHA).said
         assert cluster.run(["scontrol", "requeue", str(job)]).returncode == 0
-        assert wait_until(lambda: shown(cluster, job)["Restarts"] == "1", within_s=5.0)
+        assert wait_until(lambda: shown(cluster, job)["Restarts"] == "1", within_s=SOON_S)
         assert shown(cluster, job)["JobState"] in {"PENDING", "COMPLETING", "RUNNING"}
     finally:
         cluster.write(TABLE, table(view(version=9)))
@@ -137,7 +137,7 @@ def test_a_node_that_is_lost_puts_its_job_back_in_the_queue(cluster: Slurm) -> N
     job = submit(cluster, ALPHA, hold=False).job
     assert becomes(cluster, job, "RUNNING")
     cluster.run(["scontrol", "update", "nodename=n1", "state=down", "reason=reclaimed"])
-    assert wait_until(lambda: shown(cluster, job)["Restarts"] == "1", within_s=5.0)
+    assert wait_until(lambda: shown(cluster, job)["Restarts"] == "1", within_s=SOON_S)
     cluster.run(["scontrol", "update", "nodename=n1", "state=resume"])
 
 
@@ -214,4 +214,4 @@ def test_a_step_inside_an_admitted_job_is_not_asked_again(cluster: Slurm) -> Non
     job = submit(cluster, ALPHA, script=script, hold=False).job
     assert becomes(cluster, job, "RUNNING")
     output = cluster.folder / "work" / f"slurm-{job}.out"
-    assert wait_until(lambda: output.read_text(encoding="utf-8") == "n1\n", within_s=10.0)
+    assert wait_until(lambda: output.read_text(encoding="utf-8") == "n1\n", within_s=SOON_S)
