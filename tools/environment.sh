@@ -20,7 +20,7 @@ fi
 
 pin="$(sha256sum requirements.lock | cut -d' ' -f1)"
 if [ "$(cat .venv/pin 2>/dev/null)" != "$pin" ]; then
-  say "environment: installing requirements.lock into .venv and compiling it (300 MB; half a minute to two when nothing is cached)"
+  say "environment: installing requirements.lock into .venv and compiling it (300 MB to fetch, 1.2 GB on disk; half a minute to two when nothing is cached)"
   "$uv" pip sync --quiet --python .venv --require-hashes --only-binary :all: --compile-bytecode requirements.lock
   printf '%s\n' "$pin" >.venv/pin
 fi
