@@ -27,7 +27,7 @@ from repo_layout.model import Estate
 from simulation.trace_measures import HOUR_MS
 from simulation.world import Progress
 
-SCALE = 64
+SCALE = 78
 """Percent of the reference estate's maxima at which about 800 instances stand, found by trying."""
 
 HOURS = 24.0

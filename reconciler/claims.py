@@ -87,7 +87,8 @@ def claims(
             continue
         if before is not None:
             ceiling = claim_of(contract, contract.maximum).interruptible
-            before = replace(before, interruptible=min(before.interruptible, ceiling))
+            if before.interruptible > ceiling:
+                before = replace(before, interruptible=ceiling)
         demand = view.demands.get(contract.name)
         wanted = demand.running + demand.starting + demand.pending if demand else 0
         fresh = claim_of(contract, wanted)

@@ -34,7 +34,9 @@ Step = tuple[Line, int, int]
 
 def repair(standing: Standing, order: Order) -> int:
     """Serves short lines by exchanges, strictest tier first; returns how many succeeded."""
-    short = [line for line in standing.lines if line.short and line.addable and not line.is_floor]
+    short = [
+        line for line in standing.lines if line.short and line.addable and not line.is_floor and not _is_full(line)
+    ]
     if not short or not any(line.fresh for line in standing.lines):
         return 0
     short.sort(key=lambda line: (line.need.tier, standing.salt(line.need.workload)))
@@ -47,6 +49,25 @@ def repair(standing: Standing, order: Order) -> int:
         for line in short:
             fill_again(standing, line, order(line))
     return run.done
+
+
+def _is_full(line: Line) -> bool:
+    """Whether no exchange can place more of the line: the shares of places that cover its columns are used up.
+
+    Domains cover all columns, and so do the groups of one rank where every column has that many; each bounds the sum.
+    """
+    columns = range(line.addable)
+    covers = [[line.domains[k] for k in columns]]
+    ranks = min(len(line.groups[k]) for k in columns)
+    shares = [line.pool_share, *[line.group_share] * ranks]
+    covers += [[line.groups[k][rank] for k in columns] for rank in range(ranks)]
+    for cover, share in zip(covers, shares, strict=True):
+        most: dict[int, int] = {}
+        for k, place in zip(columns, cover, strict=True):
+            most[place] = max(most.get(place, 0), share, line.quanta[k])
+        if sum(most.values()) - line.placed < line.smallest:
+            return True
+    return False
 
 
 def fill(standing: Standing, line: Line, columns: Sequence[int]) -> list[Step]:

@@ -97,6 +97,8 @@ def _fullest(part: Partition, decision: Decision) -> tuple[int, int]:
                 entry[1] = max(entry[1], quantum)
     fullest = [0, 0]
     for (workload, _, is_group), (units, quantum) in standing.items():
+        if units * 1000 <= fullest[is_group] * quantum:
+            continue  # a bound is never below its quantum
         desired = decision.memory.claims[workload].desired
         if desired <= part.contract_by_name[workload].gang_size:
             continue
