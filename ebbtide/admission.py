@@ -6,12 +6,10 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from contracts.dsse import Kind
 from contracts.key_set import KeySet
 from contracts.untrusted import Untrusted
-from contracts.verify import NOTHING, Expects, Late, Verified, verify
+from contracts.verify import NOTHING, Late
 from ebbtide.advice import Advice, unknown
-from ebbtide.taken import region_of
 from ebbtide.terminal import Terminal
 from ebbtide.text import count
 from ebbtide.trust import Folder, folder_at, is_published, key_set_for, published, write_all
@@ -21,7 +19,8 @@ from repo_layout.adapters.clock import now_ms
 from repo_layout.admission import AdmissionView, view
 from repo_layout.model import Estate
 from repo_layout.payload import digest, node_payloads
-from repo_layout.sign import REGION, bundles_of
+from repo_layout.sign import REGION
+from repo_layout.taking import Held, verified_region
 
 SLURM = "slurm"
 NEXT = {
@@ -36,12 +35,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """0 when the files are written, 1 when the bundle does not hold; nothing is written then."""
     region, folder = _offered(args.where, args.region)
     try:
-        verified, keys = _held(args, folder, region)
-        estate = region_of(folder.files[REGION], verified.statement)
+        held, keys = _held(args, folder, region)
     except Untrusted as error:
         return _refused(error, terminal)
-    statement = verified.statement
-    seen = _view(estate, args.cluster, version=statement.version, expires_ms=statement.expires)
+    verified, statement = held.verified, held.verified.statement
+    seen = _view(held.estate, args.cluster, version=statement.version, expires_ms=statement.expires)
     if args.warn and seen.scheduler == SLURM:
         raise Advice("--warn is for Kubernetes: a job_submit script accepts or refuses", hint="leave --warn out")
     files = _rendered(seen, enforce=not args.warn)
@@ -69,7 +67,7 @@ def _offered(where: str, region: str | None) -> tuple[str | None, Folder]:
     return region, folder_at(Path(where))
 
 
-def _held(args: argparse.Namespace, folder: Folder, region: str | None) -> tuple[Verified, KeySet]:
+def _held(args: argparse.Namespace, folder: Folder, region: str | None) -> tuple[Held, KeySet]:
     """What the folder says, verified. An expired bundle is taken: what is rendered judges time by itself.
 
     Raises `Untrusted`, and `Advice` where there is no payload at all.
@@ -77,16 +75,9 @@ def _held(args: argparse.Namespace, folder: Folder, region: str | None) -> tuple
     if REGION not in folder.files:
         raise Advice(f"{folder.where} holds no {REGION}", hint="name a folder that ebbtide compile and sign wrote")
     keys = key_set_for(args.trust, folder.files)
-    verified = verify(
-        folder.files[REGION],
-        [folder.files[name] for name in bundles_of(REGION, folder.files)],
-        keys=keys,
-        expects=Expects(keys.estate, region, Kind.REGION),
-        accepted=AcceptedFile(Path(args.accepted)).read() if args.accepted else NOTHING,
-        now=now_ms(),
-        late=Late.SAY,
-    )
-    return verified, keys
+    accepted = AcceptedFile(Path(args.accepted)).read() if args.accepted else NOTHING
+    held = verified_region(folder.files, keys=keys, region=region, accepted=accepted, now=now_ms(), late=Late.SAY)
+    return held, keys
 
 
 def _view(estate: Estate, cluster: str, *, version: int, expires_ms: int) -> AdmissionView:

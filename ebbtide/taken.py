@@ -10,17 +10,15 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from contracts.dsse import Kind, Statement, Subject
-from contracts.untrusted import Reason, Untrusted
-from contracts.verify import NOTHING, Expects, verify
+from contracts.verify import NOTHING, Late
 from ebbtide.advice import Advice
 from ebbtide.estate import at_hand, estate_of
 from ebbtide.trust import folder_at, is_published, key_set_for, published
 from repo_layout.adapters.accepted_file import AcceptedFile
 from repo_layout.adapters.clock import now_ms
 from repo_layout.model import Estate
-from repo_layout.payload import read_region
-from repo_layout.sign import REGION, bundles_of
+from repo_layout.sign import REGION
+from repo_layout.taking import verified_region
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,36 +54,15 @@ def taken(where: str, *, region: str, trust: list[str], accepted: str | None, no
         _, folder = published(where, region)
     else:
         folder = folder_at(Path(where))
-    payload = folder.files.get(REGION)
-    if payload is None:
+    if REGION not in folder.files:
         raise Advice(
             f"{folder.where} holds no {REGION}", hint="name a folder that ebbtide sign signed, or a repository"
         )
     keys = key_set_for(trust, folder.files)
     kept = AcceptedFile(Path(accepted)) if accepted else None
-    verified = verify(
-        payload,
-        [folder.files[name] for name in bundles_of(REGION, folder.files)],
-        keys=keys,
-        expects=Expects(keys.estate, region, Kind.REGION),
-        accepted=kept.read() if kept is not None else NOTHING,
-        now=now,
-    )
-    said = verified.statement
-    estate = region_of(payload, said)
+    before = kept.read() if kept is not None else NOTHING
+    held = verified_region(folder.files, keys=keys, region=region, accepted=before, now=now, late=Late.REFUSE)
     if kept is not None:
-        kept.accept(verified, keys)
-    shown = f"estate {said.subject.estate}, bundle version {said.version}"
-    return TakenEstate(estate, shown, payload)
-
-
-def region_of(payload: bytes, said: Statement) -> Estate:
-    """The estate of a payload that was verified. Raises `Untrusted` where it is of another region than was signed, and
-    `Refused` for bytes that hold none.
-    """
-    estate = read_region(payload, commit=said.commit)
-    holds = Subject(estate.settings.estate, estate.settings.regions[0].name)
-    if holds != said.subject:
-        told = f"what was signed as {said.subject} holds {holds}: compile again and sign that"
-        raise Untrusted(Reason.WRONG_SUBJECT, told)
-    return estate
+        kept.accept(held.verified, keys)
+    shown = f"estate {keys.estate}, bundle version {held.verified.statement.version}"
+    return TakenEstate(held.estate, shown, held.payload)

@@ -9,20 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from contracts.dsse import Kind
+from contracts.dsse import Kind, Subject
 from contracts.errors import EbbtideError, Refused
 from contracts.key_set import KeySet, follow
 from contracts.untrusted import Reason, Untrusted
 from contracts.verify import Accepted, Expects, Late, Verified, verify
+from repo_layout.model import Estate
+from repo_layout.payload import read_region
 from repo_layout.sign import KEY_SETS, REGION, bundles_of
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A region's payload that was verified, with the key set that it was verified by."""
+    """A region's payload that was verified, with the statement that was signed and the estate that it holds."""
 
     payload: bytes
     verified: Verified
+    estate: Estate
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ def take(
         return _kept(held, keys, now, Problem(None, str(offered)))
     keys, problem = followed(keys, offered)
     try:
-        new = _verified(offered, keys=keys, region=region, accepted=accepted, now=now)
+        new = verified_region(offered, keys=keys, region=region, accepted=accepted, now=now, late=Late.SAY)
     except Untrusted as error:
         return _kept(held, keys, now, Problem(error.reason, str(error)))
     except Refused as error:
@@ -96,7 +99,14 @@ def followed(keys: KeySet, offered: Mapping[str, bytes]) -> tuple[KeySet, Proble
     return keys, None
 
 
-def _verified(offered: Mapping[str, bytes], *, keys: KeySet, region: str, accepted: Accepted, now: int) -> Held:
+def verified_region(
+    offered: Mapping[str, bytes], *, keys: KeySet, region: str | None, accepted: Accepted, now: int, late: Late
+) -> Held:
+    """One region's offer (whose, where `region` says), verified, with the estate that it holds.
+
+    `late` says what is done about an expired one. Raises `Untrusted` with its reason for what does not hold, a payload
+    of another region than was signed included, and `Refused` for files that are no bundle or bytes that hold no estate.
+    """
     payload = offered.get(REGION)
     if payload is None:
         raise Refused(f"what was published holds no {REGION}: publish a compiled and signed folder")
@@ -107,6 +117,12 @@ def _verified(offered: Mapping[str, bytes], *, keys: KeySet, region: str, accept
         expects=Expects(keys.estate, region, Kind.REGION),
         accepted=accepted,
         now=now,
-        late=Late.SAY,
+        late=late,
     )
-    return Held(payload, verified)
+    said = verified.statement
+    estate = read_region(payload, commit=said.commit)
+    holds = Subject(estate.settings.estate, estate.settings.regions[0].name)
+    if holds != said.subject:
+        told = f"what was signed as {said.subject} holds {holds}: compile again and sign that"
+        raise Untrusted(Reason.WRONG_SUBJECT, told)
+    return Held(payload, verified, estate)

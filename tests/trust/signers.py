@@ -10,8 +10,11 @@ from nacl.signing import SigningKey
 from contracts.canonical import JsonValue, canonical
 from contracts.dsse import Statement, Subject, pae
 from contracts.key_set import PAYLOAD_TYPE, KeySet, PublicKey, Role, write_signed
+from repo_layout.model import Estate
+from repo_layout.payload import region_payload
 from repo_layout.sign import Facts, Signer, node_bundles, signed_folder, sigstore_bundle
 from repo_layout.sign import read_compiled as compiled_of
+from tests.checks.estates import judged, minimal
 
 ESTATE, REGION, WORKLOAD = "harbour", "aarhus", "nightly-build"
 DAY_MS = 86_400_000
@@ -19,8 +22,20 @@ T0 = 1_793_491_200_000
 """When everything begins to hold."""
 NOW = T0 + DAY_MS
 COMMIT = "c" * 40
-PAYLOAD = canonical({"format": 1, "contracts": []})
 BOTH = frozenset(Role)
+
+
+def _payload() -> bytes:
+    """A region's payload without a pool or a contract, as the compiler writes it."""
+    read = judged(minimal()).estate
+    if read is None:
+        raise AssertionError("the minimal estate holds")
+    region = read.settings.regions[0].model_copy(update={"name": REGION})
+    settings = read.settings.model_copy(update={"estate": ESTATE, "regions": (region,)})
+    return region_payload(Estate(COMMIT, 0, settings, read.directory, (), (), ()), REGION)
+
+
+PAYLOAD = _payload()
 
 
 def private(name: str) -> SigningKey:

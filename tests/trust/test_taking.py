@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
+from contracts.canonical import canonical
 from contracts.errors import Refused, Transient
 from contracts.key_set import KeySet
 from contracts.untrusted import Reason
@@ -33,6 +36,25 @@ def held() -> Held:
     return found
 
 
+def unread() -> dict[str, bytes]:
+    """A payload that holds no estate, and the list that names it."""
+    payload = canonical({"format": 1})
+    return {"region.json": payload, "compiled.json": compiled()["compiled.json"].replace(sha(PAYLOAD), sha(payload))}
+
+
+def sha(payload: bytes) -> bytes:
+    return hashlib.sha256(payload).hexdigest().encode()
+
+
+def test_a_payload_of_another_region_than_was_signed_is_not_taken() -> None:
+    found = take(
+        signed(compiled(region="bremen"), "ci"), held=None, keys=FIRST, region="bremen", accepted=NOTHING, now=NOW
+    )
+    assert found.held is None
+    assert found.problem is not None
+    assert found.problem.reason is Reason.WRONG_SUBJECT
+
+
 def test_a_first_good_bundle_is_taken_and_is_fresh() -> None:
     found = taken(FOLDER)
     assert found.held is not None
@@ -57,6 +79,7 @@ WRONG: dict[str, tuple[dict[str, bytes] | Refused | Transient, Reason | None]] =
     "no signature": (compiled(), Reason.BELOW_THRESHOLD),
     "a stranger's": (signed(compiled(), "eve"), Reason.UNKNOWN_KEY),
     "another region's": (signed(compiled(region="bremen"), "ci"), Reason.WRONG_REGION),
+    "no estate": (signed({**compiled(), **unread()}, "ci", version=8), None),
     "an older one": (signed(compiled(), "ci", version=6), Reason.REPLAYED),
     "a page of HTML": ({**FOLDER, "region.0123456789ab.sigstore.json": b"<html>"}, Reason.MALFORMED),
     "no Git": (Transient("Git unreachable"), None),
