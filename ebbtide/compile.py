@@ -9,7 +9,7 @@ from time import perf_counter
 
 from contracts.findings import exit_code
 from ebbtide.advice import Advice
-from ebbtide.estate import Source, checked, known_region, require_estate, source, tree_before, tree_of
+from ebbtide.estate import Source, checked, known_region, source, tree_before, tree_of
 from ebbtide.judged import Judged
 from ebbtide.render_compile import CompiledRegion, as_document, as_text
 from ebbtide.render_findings import as_document as findings_as_document
@@ -31,7 +31,6 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         told = f"{args.where} is no Git repository: what is compiled is a commit"
         raise Advice(told, hint="name a repository; ebbtide validate reads plain folders")
     tree = tree_of(what)
-    require_estate(tree, what.described(tree))
     verdict = checked(tree, since=tree_before(what, args.base) if args.base is not None else None)
     if verdict.estate is None or verdict.refused:
         return _refused(what, tree, verdict, terminal, seconds=perf_counter() - began)

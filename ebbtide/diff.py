@@ -88,13 +88,8 @@ def _folders(args: argparse.Namespace) -> _Pair:
     if args.head is None or args.where is not None or args.worktree or args.exact:
         hint = "ebbtide diff ./old ./new; or name two revisions of the repository that --in names"
         raise Advice("two folders are compared as they are: BASE, HEAD and nothing else", hint=hint)
-    trees = []
-    for where in (args.base, args.head):
-        what = source(where)
-        tree = tree_of(what)
-        require_estate(tree, what.described(tree))
-        trees.append(tree)
-    return _Pair("two places", trees[0], trees[1], (args.base, args.head))
+    base, head = (tree_of(source(where)) for where in (args.base, args.head))
+    return _Pair("two places", base, head, (args.base, args.head))
 
 
 def _commits(args: argparse.Namespace) -> _Pair:

@@ -117,7 +117,13 @@ def _repository_around(folder: Path) -> Path | None:
 
 
 def tree_of(what: Source) -> Tree:
-    """The files; errors are those of the Git adapters."""
+    """The files. Raises `Advice` where none of them is an estate's; other errors are those of the Git adapters."""
+    tree = _read(what)
+    require_estate(tree, what.described(tree))
+    return tree
+
+
+def _read(what: Source) -> Tree:
     if what.staged:
         root = _repository_around(Path(what.where).resolve())
         if root is None:
@@ -168,7 +174,6 @@ def estate_of(where: str | None, *, commit: str | None = None) -> tuple[Estate, 
     what = source(where or str(reference()), commit=commit)
     tree = tree_of(what)
     shown = what.described(tree) if where else "the reference estate"
-    require_estate(tree, shown)
     verdict = checked(tree)
     if verdict.estate is None or verdict.refused:
         raise _refused(verdict, shown, where or str(reference()))

@@ -7,7 +7,7 @@ import argparse
 from contracts.findings import Severity
 from ebbtide import render_contract
 from ebbtide.advice import Advice, unknown
-from ebbtide.estate import at_hand, checked, reference, require_estate, source, tree_of
+from ebbtide.estate import at_hand, checked, reference, source, tree_of
 from ebbtide.terminal import Terminal
 from repo_layout.contract_facts import time_lines, values_of, verdicts
 from repo_layout.contract_room import room_of
@@ -20,7 +20,6 @@ def show(args: argparse.Namespace, terminal: Terminal) -> None:
     what = source(where or str(reference()))
     tree = tree_of(what)
     shown = what.described(tree) if where else "the reference estate"
-    require_estate(tree, shown)
     verdict = checked(tree)
     validate = f"ebbtide validate {where or str(reference())}"
     if verdict.estate is None:

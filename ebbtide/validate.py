@@ -6,7 +6,7 @@ import argparse
 from time import perf_counter
 
 from contracts.findings import exit_code
-from ebbtide.estate import below_repository, checked, edited_since, require_estate, source, tree_before, tree_of
+from ebbtide.estate import below_repository, checked, edited_since, source, tree_before, tree_of
 from ebbtide.judged import Judged
 from ebbtide.refusal_pages import pages
 from ebbtide.render_findings import as_document, as_text
@@ -22,7 +22,6 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     began = perf_counter()
     what = source(args.where, commit=args.commit, worktree=args.worktree, staged=args.staged)
     tree = tree_of(what)
-    require_estate(tree, what.described(tree))
     verdict = checked(tree, since=tree_before(what, args.base) if args.base is not None else None)
     judged = Judged(
         what=what.described(tree),
