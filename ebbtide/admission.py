@@ -6,21 +6,19 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from contracts.key_set import KeySet
 from contracts.untrusted import Untrusted
-from contracts.verify import NOTHING, Late
+from contracts.verify import Late
 from ebbtide.advice import Advice, unknown
+from ebbtide.taken import held_at
 from ebbtide.terminal import Terminal
 from ebbtide.text import count
-from ebbtide.trust import Folder, folder_at, is_published, key_set_for, published, write_all
+from ebbtide.trust import write_all
 from repo_layout import admission_kubernetes, admission_slurm
 from repo_layout.adapters.accepted_file import AcceptedFile
 from repo_layout.adapters.clock import now_ms
 from repo_layout.admission import AdmissionView, view
 from repo_layout.model import Estate
 from repo_layout.payload import digest, node_payloads
-from repo_layout.sign import REGION
-from repo_layout.taking import Held, verified_region
 
 SLURM = "slurm"
 NEXT = {
@@ -33,9 +31,10 @@ NEXT = {
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """0 when the files are written, 1 when the bundle does not hold; nothing is written then."""
-    region, folder = _offered(args.where, args.region)
+    kept = AcceptedFile(Path(args.accepted)) if args.accepted else None
     try:
-        held, keys = _held(args, folder, region)
+        # An expired bundle is taken: what is rendered judges time by itself.
+        held, keys = held_at(args.where, region=args.region, trust=args.trust, kept=kept, now=now_ms(), late=Late.SAY)
     except Untrusted as error:
         return _refused(error, terminal)
     verified, statement = held.verified, held.verified.statement
@@ -44,8 +43,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         raise Advice("--warn is for Kubernetes: a job_submit script accepts or refuses", hint="leave --warn out")
     files = _rendered(seen, enforce=not args.warn)
     write_all(Path(args.out), {name: text.encode() for name, text in files.items()})
-    if args.accepted:
-        AcceptedFile(Path(args.accepted)).accept(verified, keys)
+    if kept is not None:
+        kept.accept(verified, keys)
     late = f"version {statement.version} has expired: nothing new is admitted until it is signed again"
     if terminal.as_json:
         terminal.document(
@@ -58,26 +57,6 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         terminal.lines([f"{told} in {args.out}: {', '.join(sorted(files))}", *([late] if verified.expired else [])])
         terminal.lines([f"next: {NEXT[seen.scheduler].format(out=args.out)}"])
     return 0
-
-
-def _offered(where: str, region: str | None) -> tuple[str | None, Folder]:
-    """The signed files, and the region they should be of where anybody said."""
-    if is_published(where):
-        return published(where, region)
-    return region, folder_at(Path(where))
-
-
-def _held(args: argparse.Namespace, folder: Folder, region: str | None) -> tuple[Held, KeySet]:
-    """What the folder says, verified. An expired bundle is taken: what is rendered judges time by itself.
-
-    Raises `Untrusted`, and `Advice` where there is no payload at all.
-    """
-    if REGION not in folder.files:
-        raise Advice(f"{folder.where} holds no {REGION}", hint="name a folder that ebbtide compile and sign wrote")
-    keys = key_set_for(args.trust, folder.files)
-    accepted = AcceptedFile(Path(args.accepted)).read() if args.accepted else NOTHING
-    held = verified_region(folder.files, keys=keys, region=region, accepted=accepted, now=now_ms(), late=Late.SAY)
-    return held, keys
 
 
 def _view(estate: Estate, cluster: str, *, version: int, expires_ms: int) -> AdmissionView:

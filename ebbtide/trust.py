@@ -72,6 +72,13 @@ def published(where: str, region: str | None) -> tuple[str, Folder]:
     return region, Folder(f"{shown(where)} at {found.commit[:12]}", found.files)
 
 
+def offered_at(where: str, region: str | None) -> tuple[str | None, Folder]:
+    """The signed files of a repository's ref or of a folder, and the region they should be of where anybody said."""
+    if is_published(where):
+        return published(where, region)
+    return region, folder_at(Path(where))
+
+
 def key_set_of(paths: Sequence[str]) -> KeySet:
     """The key set held (the first file), followed through the others. Raises `Untrusted`."""
     first, *newer = (read_limited(Path(path), MAX_KEY_SET_BYTES) for path in paths)

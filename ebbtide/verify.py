@@ -15,7 +15,7 @@ from ebbtide.advice import Advice
 from ebbtide.parts import Part, node_part, parts_of
 from ebbtide.render_trust import Checked, Verdict, verdict_document, verdict_text
 from ebbtide.terminal import Terminal
-from ebbtide.trust import Folder, folder_at, is_published, key_set_for, published, read_limited
+from ebbtide.trust import Folder, is_published, key_set_for, offered_at, read_limited
 from repo_layout.adapters.accepted_file import AcceptedFile
 from repo_layout.adapters.clock import now_ms
 from repo_layout.adapters.git_open import shown
@@ -87,10 +87,9 @@ def _refused(file: str, error: Untrusted) -> Checked:
 
 def _offered(args: argparse.Namespace) -> tuple[str | None, Folder | None]:
     """The region that was asked for, and the folder or ref that was named; none where it is one file."""
-    if is_published(args.where):
-        return published(args.where, args.region)
-    where = Path(args.where)
-    return args.region, folder_at(where) if where.is_dir() else None
+    if is_published(args.where) or Path(args.where).is_dir():
+        return offered_at(args.where, args.region)
+    return args.region, None
 
 
 def _of_file(path: Path, estate: str | None, region: str | None, node: str | None) -> Part:
