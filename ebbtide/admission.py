@@ -9,6 +9,7 @@ from pathlib import Path
 from contracts.untrusted import Untrusted
 from contracts.verify import Late
 from ebbtide.advice import Advice, unknown
+from ebbtide.render_trust import refusal_document, refusal_text
 from ebbtide.taken import held_at
 from ebbtide.terminal import Terminal
 from ebbtide.text import count
@@ -76,7 +77,7 @@ def _rendered(seen: AdmissionView, *, enforce: bool) -> Mapping[str, str]:
 
 def _refused(error: Untrusted, terminal: Terminal) -> int:
     if terminal.as_json:
-        terminal.document({"reason": error.reason.value, "message": str(error)})
+        terminal.document(refusal_document(error))
     else:
-        terminal.lines([f"{terminal.paint.bad('refused')}  {error.reason.value}: {error}", "nothing was written"])
+        terminal.lines(refusal_text(error, terminal.paint, "nothing was written"))
     return 1

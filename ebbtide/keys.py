@@ -22,7 +22,7 @@ from contracts.key_set import (
 )
 from contracts.untrusted import Reason, Untrusted
 from ebbtide.advice import Advice
-from ebbtide.render_trust import key_set_document, key_set_text
+from ebbtide.render_trust import key_set_document, key_set_text, refusal_document, refusal_text
 from ebbtide.terminal import Terminal
 from ebbtide.text import count
 from ebbtide.trust import key_set_of, passphrase, read_limited, replace_file
@@ -111,9 +111,9 @@ def _show(args: argparse.Namespace, terminal: Terminal) -> int:
         keys = key_set_of(args.documents)
     except Untrusted as error:
         if terminal.as_json:
-            terminal.document({"holds": False, "reason": error.reason.value, "message": str(error)})
+            terminal.document(refusal_document(error))
         else:
-            terminal.lines([f"{terminal.paint.bad('refused')}  {error.reason.value}: {error}"])
+            terminal.lines(refusal_text(error, terminal.paint))
         return 1
     if terminal.as_json:
         terminal.document({"holds": True, **key_set_document(keys)})

@@ -12,6 +12,7 @@ from contracts.verify import NOTHING, verify
 from ebbtide.advice import Advice
 from ebbtide.estate import cache_folder
 from ebbtide.parts import parts_of
+from ebbtide.render_trust import refusal_document, refusal_text
 from ebbtide.terminal import Terminal
 from ebbtide.text import count
 from ebbtide.trust import Folder, folder_at, key_set_for, read_limited
@@ -39,7 +40,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     kept = {name: raw for name, raw in before.items() if name.startswith(KEY_SETS)}
     files = {**kept, **folder.files, **_key_sets(args.keys)}
     if (told := _wrong(Folder(folder.where, files), args.trust, now)) is not None:
-        terminal.lines([f"{terminal.paint.bad('refused')}  {told.reason.value}: {told}", "nothing was published"])
+        if terminal.as_json:
+            terminal.document(refusal_document(told))
+        else:
+            terminal.lines(refusal_text(told, terminal.paint, "nothing was published"))
         return 1
     commit = publish(
         args.to,

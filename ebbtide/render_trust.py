@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from contracts.dsse import KEY_ID_DIGITS
 from contracts.key_set import KeySet, PublicKey, Role
-from contracts.untrusted import Reason
+from contracts.untrusted import Reason, Untrusted
 from contracts.verify import Verified
 from ebbtide.text import Paint, columns, count, date_clock, printable, span, words, wrapped
 
@@ -70,6 +70,16 @@ def verdict_document(verdict: Verdict) -> dict[str, object]:
         "keySet": verdict.keys.version if verdict.keys else None,
         "checked": [_row(one) for one in verdict.checked],
     }
+
+
+def refusal_text(error: Untrusted, paint: Paint, *after: str) -> list[str]:
+    """Why nothing was done, in one line, and what follows from it."""
+    return [f"{paint.bad('refused')}  {error.reason.value}: {printable(str(error))}", *after]
+
+
+def refusal_document(error: Untrusted) -> dict[str, object]:
+    """The same for machines."""
+    return {"holds": False, "reason": error.reason.value, "message": str(error)}
 
 
 def key_set_text(keys: KeySet, now: int, paint: Paint) -> list[str]:

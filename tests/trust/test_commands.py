@@ -226,6 +226,8 @@ def test_a_folder_with_one_bad_node_bundle_is_not_published(
     good = bundle.read_bytes()
     bundle.write_bytes(good.replace(b'"sig":"', b'"sig":"A', 1))
     assert here(*publish).code == 1
+    machine = here(*publish, "--output", "json")
+    assert (machine.code, json.loads(machine.out)["reason"]) == (1, "malformed")
     bundle.write_bytes(good)
     signature = next((folder / "nodes").glob("render.*.sigstore.json"))
     older = signature.read_bytes()
