@@ -14,6 +14,7 @@ from contracts.findings import Finding
 from contracts.values import Money
 from ebbtide.diff_story import verdict
 from ebbtide.diff_view import DiffView, Side
+from ebbtide.render_findings import finding_document
 from repo_layout.change_sums import SpendChange, TeamTotal, UnitsChange
 
 
@@ -52,7 +53,7 @@ def _plain(value: object) -> object:
     """Our values as JSON has them: money and dates as text, enums by their words."""
     match value:
         case Finding():
-            return _finding(value)
+            return finding_document(value)
         case Money():
             return str(value)
         case enum.Enum():
@@ -74,18 +75,3 @@ def _judged(value: object) -> dict[str, object]:
     if isinstance(value, SpendChange | TeamTotal):
         return {"above": value.above}
     return {"needs_approval": value.needs_approval} if isinstance(value, UnitsChange) else {}
-
-
-def _finding(finding: Finding) -> dict[str, object]:
-    place = finding.place
-    return {
-        "file": place.file,
-        "line": place.line,
-        "column": place.column,
-        "code": finding.code,
-        "severity": finding.severity.value,
-        "message": finding.message,
-        "seen": finding.seen,
-        "expected": finding.expected,
-        "hint": finding.hint,
-    }

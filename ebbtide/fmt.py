@@ -13,7 +13,7 @@ from pathlib import Path
 
 from contracts.findings import Finding
 from ebbtide.advice import Advice
-from ebbtide.render_findings import blocks
+from ebbtide.render_findings import blocks, finding_document
 from ebbtide.terminal import Terminal
 from ebbtide.text import Paint, count, printable
 from repo_layout.adapters.worktree import read_worktree
@@ -163,8 +163,5 @@ def _as_document(outcome: Outcome) -> dict[str, object]:
         "file": outcome.file,
         "changed": outcome.changed,
         "text": outcome.after,
-        "findings": [
-            {"code": f.code, "line": f.place.line, "column": f.place.column, "message": f.message, "hint": f.hint}
-            for f in outcome.findings
-        ],
+        "findings": [finding_document(finding) for finding in outcome.findings],
     }

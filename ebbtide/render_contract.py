@@ -9,7 +9,7 @@ from decimal import Decimal
 from contracts.errors import Place
 from contracts.findings import Finding
 from contracts.model import Contract
-from ebbtide.render_findings import blocks
+from ebbtide.render_findings import blocks, finding_document
 from ebbtide.text import Paint, columns, count, listed, share, wrapped
 from repo_layout.contract_facts import PoolVerdict, TimeLine, Value
 from repo_layout.contract_room import History, Limit, Room, Spread, WaveShare
@@ -242,7 +242,7 @@ def as_document(view: ContractView) -> dict[str, object]:
             }
             for limit in view.room.limits
         ],
-        "findings": [{"code": f.code, "line": f.place.line, "message": f.message} for f in view.findings],
+        "findings": [finding_document(finding) for finding in view.findings],
     }
 
 

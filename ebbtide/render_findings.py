@@ -44,20 +44,22 @@ def as_document(judged: Judged) -> dict[str, object]:
         "unjudged": counts[Severity.UNJUDGED],
         "warnings": counts[Severity.WARNING],
         "notes": counts[Severity.NOTE],
-        "findings": [
-            {
-                "file": finding.place.file,
-                "line": finding.place.line,
-                "column": finding.place.column,
-                "code": finding.code,
-                "severity": finding.severity.value,
-                "message": finding.message,
-                "seen": finding.seen,
-                "expected": finding.expected,
-                "hint": finding.hint,
-            }
-            for finding in judged.findings
-        ],
+        "findings": [finding_document(finding) for finding in judged.findings],
+    }
+
+
+def finding_document(finding: Finding) -> dict[str, object]:
+    """One finding for machines, the same in every document."""
+    return {
+        "file": finding.place.file,
+        "line": finding.place.line,
+        "column": finding.place.column,
+        "code": finding.code,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "seen": finding.seen,
+        "expected": finding.expected,
+        "hint": finding.hint,
     }
 
 
