@@ -53,19 +53,27 @@ def as_text(view: ContractView, paint: Paint) -> list[str]:
     ]
 
 
-def _identity(view: ContractView, paint: Paint) -> list[str]:
-    contract, on = view.contract, view.contract.runs_on
+def heading(contract: Contract, paint: Paint) -> str:
+    """Who it is and whose."""
+    told = f"  tier {contract.tier.rank}, {contract.tier.value}; team {contract.team}, owner {contract.owner}"
+    return paint.bold(contract.name) + told
+
+
+def where_it_runs(contract: Contract) -> str:
+    """The scheduler cluster, and what of it is the contract's."""
+    on = contract.runs_on
     if on.kubernetes is not None:
         labels = ",".join(f"{key}={value}" for key, value in on.kubernetes.selector.items())
-        where = f"Kubernetes {on.kubernetes.cluster}, namespace {on.kubernetes.namespace}, pods {labels}"
-    else:
-        slurm = on.slurm
-        where = f"Slurm {slurm.cluster}, partition {slurm.partition}, account {slurm.account}" if slurm else ""
+        return f"Kubernetes {on.kubernetes.cluster}, namespace {on.kubernetes.namespace}, pods {labels}"
+    slurm = on.slurm
+    return f"Slurm {slurm.cluster}, partition {slurm.partition}, account {slurm.account}" if slurm else ""
+
+
+def _identity(view: ContractView, paint: Paint) -> list[str]:
     return [
-        paint.bold(contract.name)
-        + f"  tier {contract.tier.rank}, {contract.tier.value}; team {contract.team}, owner {contract.owner}",
+        heading(view.contract, paint),
         f"  {view.place.file} in {view.read}",
-        f"  {where}; region {view.region.name}",
+        f"  {where_it_runs(view.contract)}; region {view.region.name}",
     ]
 
 

@@ -11,6 +11,7 @@ from contracts.errors import Place
 from contracts.model import Contract
 from contracts.values import format_duration, format_size
 from correlation_groups.spread import limit, lot
+from ebbtide.render_contract import heading, where_it_runs
 from ebbtide.state import RunRecord, Standing
 from ebbtide.text import Paint, clock, columns, count, date_clock, euros, ppm, span, words, wrapped
 from ledger.events import Event, EventType, Paid
@@ -64,21 +65,13 @@ def as_text(view: WorkloadView, paint: Paint) -> list[str]:
 
 def _identity(view: WorkloadView, paint: Paint) -> list[str]:
     contract, place = view.contract, view.place
-    on = contract.runs_on
-    if on.kubernetes is not None:
-        selector = ",".join(f"{key}={value}" for key, value in on.kubernetes.selector.items())
-        where = f"Kubernetes {on.kubernetes.cluster}, namespace {on.kubernetes.namespace}, pods {selector}"
-    else:
-        slurm = on.slurm
-        where = f"Slurm {slurm.cluster}, partition {slurm.partition}, account {slurm.account}" if slurm else ""
     unit = contract.unit
     gpu = f", {unit.gpu} GPU {contract.eligibility.gpu_family or ''}".rstrip() if unit.gpu else ""
     gang = f", in gangs of {contract.gang_size}" if contract.gang_size > 1 else ""
     return [
-        paint.bold(contract.name)
-        + f"  tier {contract.tier.rank}, {contract.tier.value}; team {contract.team}, owner {contract.owner}",
+        heading(contract, paint),
         *([f"  {place} at commit {view.record.commit[:12]}"] if place else []),
-        f"  {where}",
+        f"  {where_it_runs(contract)}",
         f"  a unit is {unit.vcpu} vCPU, {format_size(unit.memory)}{gpu}; at most {contract.maximum} units{gang}",
     ]
 
