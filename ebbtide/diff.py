@@ -12,11 +12,10 @@ from contracts.errors import Refused
 from ebbtide.advice import Advice
 from ebbtide.diff_document import as_document
 from ebbtide.diff_view import DiffView, Side
-from ebbtide.estate import Source, cache_folder, edited_since, is_repository, require_estate, source, tree_of
+from ebbtide.estate import Source, cache_folder, edited_note, is_repository, require_estate, source, tree_of
 from ebbtide.render_diff import as_text
 from ebbtide.render_diff_markdown import as_markdown
 from ebbtide.terminal import Terminal
-from ebbtide.text import count, listed, printable
 from repo_layout.adapters.cue import Cue
 from repo_layout.adapters.git import merge_base, named, paths_between, read_commit, read_worktree
 from repo_layout.adapters.git_open import is_url
@@ -64,9 +63,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         seconds=perf_counter() - began,
     )
     _write(view, args.output, terminal)
-    if terminal.watched and pair.reads_head and (edited := edited_since(Source(pair.where, "HEAD"), pair.head)):
-        told = f"{count(len(edited), 'file')} on disk not as in the commit: {listed(map(printable, edited))}"
-        terminal.say(f"{told}; --worktree compares what is on disk")
+    if terminal.watched and pair.reads_head:
+        note = edited_note(Source(pair.where, "HEAD"), pair.head, "--worktree compares what is on disk")
+        if note:
+            terminal.say(note)
     return view.code
 
 

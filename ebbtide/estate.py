@@ -12,7 +12,7 @@ from pathlib import Path
 
 from contracts.findings import Severity
 from ebbtide.advice import Advice, unknown
-from ebbtide.text import count
+from ebbtide.text import count, listed, printable
 from repo_layout.adapters.cue import Cue
 from repo_layout.adapters.git import merge_base, read_commit, read_staged, read_worktree
 from repo_layout.adapters.git_open import is_url
@@ -101,7 +101,7 @@ def below_repository(what: Source) -> str:
     return "" if root == folder else f"{folder.relative_to(root).as_posix()}/"
 
 
-def edited_since(what: Source, tree: Tree) -> tuple[str, ...]:
+def _edited_since(what: Source, tree: Tree) -> tuple[str, ...]:
     """Paths of an estate's files that lie on disk otherwise than in HEAD, which was read in their place: a person who
     edits and forgets to commit has to be told. Empty for another commit, and for bare and remote repositories.
     """
@@ -110,6 +110,13 @@ def edited_since(what: Source, tree: Tree) -> tuple[str, ...]:
     lying = read_worktree(Path(what.where)).files
     every = sorted(path for path in {*lying, *tree.files} if isinstance(locate(path), Located))
     return tuple(path for path in every if lying.get(path) != tree.files.get(path))
+
+
+def edited_note(what: Source, tree: Tree, hint: str) -> str:
+    """What to tell a person whose edits were not read, with what to do about it; empty where there are none."""
+    edited = _edited_since(what, tree)
+    shown = listed(map(printable, edited))
+    return f"{count(len(edited), 'file')} on disk not as in the commit: {shown}; {hint}" if edited else ""
 
 
 def _repository_around(folder: Path) -> Path | None:

@@ -6,7 +6,7 @@ import argparse
 from time import perf_counter
 
 from contracts.findings import exit_code
-from ebbtide.estate import below_repository, checked, edited_since, source, tree_before, tree_of
+from ebbtide.estate import below_repository, checked, edited_note, source, tree_before, tree_of
 from ebbtide.judged import Judged
 from ebbtide.refusal_pages import pages
 from ebbtide.render_findings import as_document, as_text
@@ -14,7 +14,6 @@ from ebbtide.render_github import as_commands
 from ebbtide.render_gitlab import as_report
 from ebbtide.render_sarif import as_sarif
 from ebbtide.terminal import Terminal
-from ebbtide.text import count, listed, printable
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -33,9 +32,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         texts=tree.files,
     )
     _write(judged, args.output, terminal)
-    if terminal.watched and (edited := edited_since(what, tree)):
-        told = f"{count(len(edited), 'file')} on disk not as in the commit: {listed(map(printable, edited))}"
-        terminal.say(f"{told}; --worktree judges what is on disk")
+    if terminal.watched and (note := edited_note(what, tree, "--worktree judges what is on disk")):
+        terminal.say(note)
     return exit_code(verdict.findings)
 
 
