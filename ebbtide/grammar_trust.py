@@ -42,7 +42,7 @@ def verify(to: argparse.ArgumentParser) -> None:
     """`ebbtide verify`."""
     to.add_argument("where", metavar="DIR|REPO|FILE", help="a signed folder, a repository, or one bundle")
     told = "the key set held; repeat for newer ones (--keyless: the trust root)"
-    to.add_argument("--trust", metavar="FILE", action="append", required=True, help=told)
+    to.add_argument("--trust", metavar="KEYSET|ROOT", action="append", required=True, help=told)
     to.add_argument("--region", metavar="R", help="refuse any other region's (default: any; of a REPO its only one)")
     to.add_argument("--node", metavar="W", help="the node bundle of one workload alone")
     to.add_argument("--at", type=instant, metavar="TIME", help="as of this time, such as 2026-11-29T12:00:00Z")
@@ -55,7 +55,7 @@ def verify(to: argparse.ArgumentParser) -> None:
 
 def taken(to: argparse.ArgumentParser) -> None:
     """What a command needs that works from a bundle."""
-    to.add_argument("--trust", metavar="FILE", action="append", default=[],
+    to.add_argument("--trust", metavar="KEYSET", action="append", default=[],
                     help="the key set by which a bundle is believed; repeat for newer ones")  # fmt: skip
     to.add_argument("--accepted", metavar="FILE", help="take no bundle older than noted there, and note what is taken")
 
