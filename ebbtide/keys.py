@@ -25,8 +25,9 @@ from ebbtide.advice import Advice
 from ebbtide.render_trust import key_set_document, key_set_text, refusal_document, refusal_text
 from ebbtide.terminal import Terminal
 from ebbtide.text import count
-from ebbtide.trust import key_set_of, passphrase, read_limited, replace_file
+from ebbtide.trust import key_set_of, passphrase, read_limited
 from repo_layout.adapters.clock import now_ms
+from repo_layout.adapters.durable import replace_file
 from repo_layout.sign import CLOCKS_DIFFER_MS, Signer
 
 try:

@@ -112,17 +112,6 @@ def write_all(folder: Path, files: Mapping[str, bytes]) -> None:
         fresh.replace(folder / name)
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Write one file in one step, durable when this returns."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(path.name + ".new")
-    with fresh.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
-
-
 def passphrase(args: argparse.Namespace) -> bytes:
     """What protects the private keys; empty when nothing does. Raises `Advice` for an empty one."""
     if args.passphrase_file is not None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from contracts.errors import Refused
 from contracts.key_set import KeySet
 from contracts.verify import NOTHING, Accepted, Verified, read_accepted, write_accepted
+from repo_layout.adapters.durable import replace_file
 
 
 class AcceptedFile:
@@ -50,21 +51,8 @@ class AcceptedFile:
             before = self.read()
             after = before.having_all(verified, keys)
             if after != before:
-                self._write(write_accepted(after))
+                replace_file(self.path, write_accepted(after))
             return after
-
-    def _write(self, raw: bytes) -> None:
-        fresh = self.path.with_name(self.path.name + ".new")
-        with fresh.open("wb") as file:
-            file.write(raw)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self.path)
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -42,8 +42,9 @@ def make_key(folder: Path, name: str, *, passphrase: bytes = b"") -> bytes:
         if path.exists():
             raise Refused(f"{path} is there already, and a key is never written over: choose another name")
     _write_new(private, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, protection), mode=0o600)
-    _write_new(public, key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo), mode=0o644)
-    return key.public_key().public_bytes_raw()
+    raw = key.public_key().public_bytes_raw()
+    _write_new(public, public_pem(raw), mode=0o644)
+    return raw
 
 
 def signer(path: Path, *, passphrase: bytes = b"") -> Signer:
