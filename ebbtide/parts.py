@@ -14,7 +14,7 @@ from contracts.errors import Refused
 from contracts.verify import Expects
 from ebbtide.advice import unknown
 from ebbtide.trust import Folder
-from repo_layout.sign import NODES, REGION, by_payload, keyless_file
+from repo_layout.sign import NODES, REGION, by_payload, keyless_file, workload_of
 
 NODE_BUNDLE = ".bundle.json"
 
@@ -35,7 +35,7 @@ def parts_of(folder: Folder, estate: str | None, region: str | None, node: str |
     signed = by_payload(folder.files)
     if node is not None:
         if f"{NODES}{node}.json" not in names:
-            nodes = [name.removeprefix(NODES).removesuffix(".json") for name in names if name.startswith(NODES)]
+            nodes = [workload_of(name) for name in names if name.startswith(NODES)]
             raise unknown("node bundle", node, nodes, lists=f"ls {folder.where}")
         names = [f"{NODES}{node}.json"]
     for name in names:
@@ -51,7 +51,7 @@ def parts_of(folder: Folder, estate: str | None, region: str | None, node: str |
 def _expects(name: str, estate: str | None, region: str | None) -> Expects:
     if name == REGION:
         return Expects(estate, region, Kind.REGION)
-    return Expects(estate, region, Kind.NODE, name.removeprefix(NODES).removesuffix(".json"))
+    return Expects(estate, region, Kind.NODE, workload_of(name))
 
 
 def node_part(name: str, raw: bytes, expects: Expects) -> Part:

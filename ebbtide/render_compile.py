@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ebbtide.text import count
 from repo_layout.joins import Largest
 from repo_layout.payload import digest
-from repo_layout.sign import COMPILED, NODES, REGION
+from repo_layout.sign import COMPILED, REGION, workload_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class CompiledRegion:
     def nodes(self) -> Mapping[str, bytes]:
         """The node payloads by workload."""
         named = ((name, content) for name, content in self.files.items() if name not in (REGION, COMPILED))
-        return {name.removeprefix(NODES).removesuffix(".json"): content for name, content in named}
+        return {workload_of(name): content for name, content in named}
 
 
 def as_text(regions: Sequence[CompiledRegion], what: str, out: str, seconds: float) -> list[str]:

@@ -88,9 +88,14 @@ def read_compiled(raw: bytes) -> Compiled:
     return found
 
 
+def workload_of(name: str) -> str:
+    """The workload whose node payload this file is, by its name alone."""
+    return name.removeprefix(NODES).removesuffix(".json")
+
+
 def subject_of(name: str, compiled: Compiled) -> Subject:
     """Whom the payload in this file is for. Raises `Refused` for a file that is no payload."""
-    workload = name.removeprefix(NODES).removesuffix(".json")
+    workload = workload_of(name)
     if name == REGION:
         return Subject(compiled.estate, compiled.region)
     if name == f"{NODES}{workload}.json" and workload and "/" not in workload and "." not in workload:
