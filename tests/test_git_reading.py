@@ -24,6 +24,11 @@ def scratch(tmp_path: Path) -> Scratch:
     return Scratch.made(tmp_path / "origin.git")
 
 
+def changed_paths(repository: str, base: str, head: str) -> tuple[str, ...]:
+    """What a pull request of `head` changes."""
+    return git.paths_between(repository, git.merge_base(repository, base, head), head)
+
+
 def codes(tree: Tree) -> list[tuple[str, str]]:
     assert all(finding.code in RULES for finding in tree.findings)
     return [(finding.code, finding.place.file) for finding in tree.findings]
@@ -128,7 +133,7 @@ def test_a_shallow_clone_is_read_and_says_what_it_lacks(scratch: Scratch, tmp_pa
         with pytest.raises(Refused, match="shallow clone and may lack it; git fetch --unshallow"):
             git.read_commit(clone, revision)
     with pytest.raises(Refused, match="shallow clone"):
-        git.changed_paths(clone, first, second)
+        changed_paths(clone, first, second)
 
 
 def test_a_shallow_clone_with_both_ends_does_not_guess_what_lies_between(scratch: Scratch, tmp_path: Path) -> None:
@@ -138,9 +143,9 @@ def test_a_shallow_clone_with_both_ends_does_not_guess_what_lies_between(scratch
     clone = scratch.clone(tmp_path / "shallow", "--depth=1")
     run_git("fetch", "-q", "--depth=1", "origin", first, at=clone)
     with pytest.raises(Refused, match="the parents between them are missing"):
-        git.changed_paths(str(clone), first, third)
+        changed_paths(str(clone), first, third)
     run_git("fetch", "-q", "--unshallow", "origin", at=clone)
-    assert git.changed_paths(str(clone), first, third) == ("directory.yaml",)
+    assert changed_paths(str(clone), first, third) == ("directory.yaml",)
 
 
 def test_changed_paths_are_those_of_the_branch_alone(scratch: Scratch) -> None:
@@ -148,16 +153,16 @@ def test_changed_paths_are_those_of_the_branch_alone(scratch: Scratch) -> None:
     branch = scratch.commit({"ebbtide.yaml": b"a: 1\n", "new.yaml": b"n: 1\n"}, parent=first, branch="topic")
     main = scratch.commit(ESTATE | {"ebbtide.yaml": b"a: 2\n"}, parent=first)
     expected = ("CODEOWNERS", "contracts/search/indexer.yaml", "new.yaml")
-    assert git.changed_paths(str(scratch.path), "main", "topic") == expected
-    assert git.changed_paths(str(scratch.path), main, branch) == expected
-    assert git.changed_paths(str(scratch.path), main, main) == ()
+    assert changed_paths(str(scratch.path), "main", "topic") == expected
+    assert changed_paths(str(scratch.path), main, branch) == expected
+    assert changed_paths(str(scratch.path), main, main) == ()
 
 
 def test_commits_without_a_common_line_are_not_compared(scratch: Scratch) -> None:
     one = scratch.commit(ESTATE)
     other = scratch.commit({"a": b"b"}, branch="other")
     with pytest.raises(Refused, match="no common commit"):
-        git.changed_paths(str(scratch.path), one, other)
+        changed_paths(str(scratch.path), one, other)
 
 
 @pytest.mark.parametrize(

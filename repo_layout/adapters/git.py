@@ -19,7 +19,7 @@ from repo_layout.adapters.worktree import read_worktree
 from repo_layout.tree import Tree
 
 __all__ = [
-    "changed_paths", "follow", "merge_base", "named", "paths_between", "read_commit", "read_staged", "read_worktree",
+    "follow", "merge_base", "named", "paths_between", "read_commit", "read_staged", "read_worktree",
 ]  # fmt: skip
 
 
@@ -33,20 +33,14 @@ def read_commit(repository: str, revision: str, *, cache: Path | None = None) ->
     return tree_of(opened, commit_of(opened, revision))
 
 
-def changed_paths(repository: str, base: str, head: str, *, cache: Path | None = None) -> tuple[str, ...]:
-    """The sorted paths that `head` adds, changes or removes since it parted from `base`.
-
-    Measured from their merge base, as a pull request is: what others merged into `base` meanwhile is not counted.
-    """
-    opened = open_for_reading(repository, head, cache)
-    old, new = commit_of(opened, base), commit_of(opened, head)
-    return _paths_between(_parted(opened, old, new), new)
-
-
 def paths_between(repository: str, old: str, new: str, *, cache: Path | None = None) -> tuple[str, ...]:
     """The sorted paths in which two commits differ, whatever lies between them."""
     opened = open_for_reading(repository, new, cache)
-    return _paths_between(commit_of(opened, old), commit_of(opened, new))
+    before, after = commit_of(opened, old), commit_of(opened, new)
+    with translated(f"compare {before.id} with {after.id}"):
+        deltas = list(before.tree.diff_to_tree(after.tree).deltas)
+        raw = {side.raw_path for delta in deltas for side in (delta.old_file, delta.new_file)}
+    return tuple(sorted(path.decode("utf-8", "backslashreplace") for path in raw))
 
 
 def named(repository: str, *revisions: str, cache: Path | None = None) -> tuple[str, ...]:
@@ -62,13 +56,6 @@ def merge_base(repository: str, base: str, head: str, *, cache: Path | None = No
     """
     opened = open_for_reading(repository, head, cache)
     return str(_parted(opened, commit_of(opened, base), commit_of(opened, head)).id)
-
-
-def _paths_between(old: pygit2.Commit, new: pygit2.Commit) -> tuple[str, ...]:
-    with translated(f"compare {old.id} with {new.id}"):
-        deltas = list(old.tree.diff_to_tree(new.tree).deltas)
-        raw = {side.raw_path for delta in deltas for side in (delta.old_file, delta.new_file)}
-    return tuple(sorted(path.decode("utf-8", "backslashreplace") for path in raw))
 
 
 def _parted(repository: pygit2.Repository, old: pygit2.Commit, new: pygit2.Commit) -> pygit2.Commit:
