@@ -5,8 +5,10 @@ Pure; called by the compiler, the ranking and the planner, so that all three agr
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from contracts.model import Contract, Eligibility
-from pools.model import HostShape, InstanceShape, Pool
+from pools.model import Pool
 
 RELAY_S = 1
 """What the relay of a notice may take, before the node hears it."""
@@ -21,23 +23,42 @@ def units_per_instance(contract: Contract, pool: Pool) -> int:
     With gangs, whole gangs count only when a gang fits one instance; a gang larger than an instance is laid over
     several and each instance counts the units that fit it.
     """
-    unit, room = contract.unit, pool.instance
-    fits = [room.vcpu // unit.vcpu, room.memory // unit.memory]
-    if unit.gpu:
-        fits.append(room.gpu // unit.gpu)
-    if unit.local_disk:
-        fits.append(room.local_disk // unit.local_disk)
+    return fitting_into(pool.instance, contract.unit)
+
+
+class Shape(Protocol):
+    """What a unit, an instance, a host or the rest of one has in common."""
+
+    @property
+    def vcpu(self) -> int:
+        """Whole vCPU."""
+
+    @property
+    def memory(self) -> int:
+        """Bytes."""
+
+    @property
+    def gpu(self) -> int:
+        """Whole GPUs."""
+
+    @property
+    def local_disk(self) -> int:
+        """Bytes."""
+
+
+def fitting_into(room: Shape, part: Shape) -> int:
+    """How many whole parts the room holds: instances in a host or in what is left of one, units in an instance."""
+    fits = [room.vcpu // part.vcpu, room.memory // part.memory]
+    if part.gpu:
+        fits.append(room.gpu // part.gpu)
+    if part.local_disk:
+        fits.append(room.local_disk // part.local_disk)
     return min(fits)
 
 
-def instances_per_host(host: HostShape, instance: InstanceShape) -> int:
-    """Whole instances that one empty host holds."""
-    fits = [host.vcpu // instance.vcpu, host.memory // instance.memory]
-    if instance.gpu:
-        fits.append(host.gpu // instance.gpu)
-    if instance.local_disk:
-        fits.append(host.local_disk // instance.local_disk)
-    return min(fits)
+def instances_when_empty(pool: Pool) -> int:
+    """Whole instances that the pool's hosts hold with nothing on them."""
+    return fitting_into(pool.hosts, pool.instance) * pool.hosts.count
 
 
 def attributes_match(eligibility: Eligibility, pool: Pool) -> bool:

@@ -20,7 +20,7 @@ from pools.eligibility import (
     checkpoint_on_notice,
     class_of,
     drain_fits,
-    instances_per_host,
+    instances_when_empty,
     units_per_instance,
 )
 from pools.model import Pool
@@ -71,8 +71,7 @@ class Usable:
         for pool in pools:
             whole = lot(units_per_instance(self.contract, pool), gang)
             quanta[pool.domain] = max(quanta.get(pool.domain, 0), whole.units)
-            instances = instances_per_host(pool.hosts, pool.instance) * pool.hosts.count
-            holds = instances // whole.instances * whole.units
+            holds = instances_when_empty(pool) // whole.instances * whole.units
             aggregates = room.setdefault(pool.domain, {})
             aggregates[pool.aggregate] = max(aggregates.get(pool.aggregate, 0), holds)
         domains = (
