@@ -20,8 +20,12 @@ from pools.eligibility import (
     checkpoint_on_notice,
     class_of,
     drain_fits,
+    drain_needs_s,
     eligible,
+    memory_suffices,
+    network_suffices,
     units_per_instance,
+    written_on_notice,
 )
 from pools.kinds import Assumptions, kind_of, useful_share
 from pools.model import Pool
@@ -219,23 +223,20 @@ def verdicts(contract: Contract, region: RegionEntry, pools: tuple[Pool, ...]) -
     return tuple(found)
 
 
-_SPEEDS = {"any": 0, "25g": 1, "100g": 2, "infiniband": 3}
-
-
 def _hardware(contract: Contract, pool: Pool) -> list[str]:
-    wants, has, unit, room = contract.eligibility, pool.attributes, contract.unit, pool.instance
+    wants, has, room = contract.eligibility, pool.attributes, pool.instance
     told = []
     if has.architecture != wants.architecture:
         told.append(f"it is {has.architecture}")
     if has.gpu_family != wants.gpu_family:
         told.append(f"its GPUs are {has.gpu_family}" if has.gpu_family else "it has no GPU")
-    if _SPEEDS[has.network] < _SPEEDS[wants.network]:
+    if not network_suffices(wants, pool):
         told.append(f"its network is {has.network}")
     if pool.hall in wants.avoid_halls:
         told.append(f"it stands in {pool.hall}")
-    if room.memory < (wants.memory_per_vcpu or 0) * room.vcpu:
+    if not memory_suffices(wants, pool):
         told.append(f"it offers {format_size(room.memory // room.vcpu)} a vCPU")
-    if room.vcpu < unit.vcpu or room.memory < unit.memory or room.gpu < unit.gpu or room.local_disk < unit.local_disk:
+    if units_per_instance(contract, pool) < 1:
         told.append("no instance holds a unit")
     return told
 
@@ -244,9 +245,8 @@ def _timely(contract: Contract, region: RegionEntry, pool: Pool) -> Iterator[str
     if pool.committed:
         return
     if not drain_fits(contract, pool, verification_margin_s=region.verification_margin):
-        needs = contract.drain.budget + RELAY_S + REACTION_S + region.verification_margin
+        needs = drain_needs_s(contract, verification_margin_s=region.verification_margin)
         yield f"its notice of {pool.notice_window_s} s is shorter than {needs} s"
     if not checkpoint_fits(contract, pool):
-        writes = checkpoint_on_notice(contract) * units_per_instance(contract, pool)
-        seconds = -(-writes // pool.checkpoint_throughput)
+        seconds = -(-written_on_notice(contract, pool) // pool.checkpoint_throughput)
         yield f"an instance's checkpoints take {seconds} s of a budget of {contract.drain.budget} s"

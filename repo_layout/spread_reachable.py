@@ -17,6 +17,7 @@ from pools.eligibility import (
     attributes_match,
     checkpoint_on_notice,
     class_of,
+    drain_needs_s,
     units_per_instance,
 )
 from pools.model import InstanceShape, Pool
@@ -93,7 +94,7 @@ def _too_few_left(reach: Reach, before: tuple[Pool, ...], after: tuple[Pool, ...
 
 def _does_not_fit(ground: Ground, reach: Reach) -> Finding:
     budget, margin = reach.contract.drain.budget, reach.region.verification_margin
-    needs = budget + RELAY_S + REACTION_S + margin
+    needs = drain_needs_s(reach.contract, verification_margin_s=margin)
     usable = reach.usable
     out = sorted(set(usable.offered) - set(usable.draining), key=lambda pool: (pool.notice_window_s, pool.name))
     listed = ", ".join(f"{pool.name} {pool.notice_window_s} s" for pool in out[:SHOWN])
