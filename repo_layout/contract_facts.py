@@ -33,7 +33,8 @@ from repo_layout.documents import RegionEntry
 from repo_layout.known_names import at
 from repo_layout.model import Estate
 from repo_layout.source import Places
-from repo_layout.sums import gpu_factors, milli_ncu
+from repo_layout.spread_reachable import shape_text
+from repo_layout.sums import gpu_factors, milli_ncu, ncu_text
 
 PRESET = frozenset({"drain", "checkpoint", "restart", "tolerance", "expectedRun"})
 """The promises that a tier fills in whole."""
@@ -112,11 +113,8 @@ class _Values:
     def _sizes(self) -> Iterator[Value]:
         contract, unit = self._contract, self._contract.unit
         milli = milli_ncu(contract, gpu_factors(self._estate))
-        size = f"{unit.vcpu} vCPU, {format_size(unit.memory)}"
-        size += f", {unit.gpu} GPU" if unit.gpu else ""
-        size += f", {format_size(unit.local_disk)} of disk" if unit.local_disk else ""
-        yield self._value("unit", size, f"{_ncu(milli)} NCU")
-        yield self._value("maximum", str(contract.maximum), f"{_ncu(milli * contract.maximum)} NCU in all")
+        yield self._value("unit", shape_text(unit), f"{ncu_text(milli)} NCU")
+        yield self._value("maximum", str(contract.maximum), f"{ncu_text(milli * contract.maximum)} NCU in all")
         wants = contract.eligibility
         told: list[str] = [wants.architecture]
         told += [f"GPU {wants.gpu_family}"] if wants.gpu_family else []
@@ -182,10 +180,6 @@ class _Values:
 def _short(number: Decimal) -> str:
     """At most three decimals."""
     return f"{round(number, 3).normalize():f}"
-
-
-def _ncu(milli: int) -> str:
-    return f"{Decimal(milli).scaleb(-3).normalize():f}"
 
 
 # ----------------------------------------------------------------------------------------------------- notice and pools

@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from contracts.findings import Finding, Severity
-from contracts.model import Unit
 from contracts.values import format_size
 from correlation_groups.reach import Field, Shortfall
 from pools.eligibility import (
     REACTION_S,
     RELAY_S,
+    Shape,
     attributes_match,
     checkpoint_on_notice,
     class_of,
     drain_needs_s,
     units_per_instance,
 )
-from pools.model import InstanceShape, Pool
+from pools.model import Pool
 from repo_layout.blame import Attributed
 from repo_layout.known_names import at
 from repo_layout.reach import Ground, Reach, shares_of
@@ -56,12 +56,13 @@ def _lacking(ground: Ground, reach: Reach) -> str:
         return f"none of {len(pools)} offers class {name} as its eligibility asks for it"
     largest = max(matching, key=lambda pool: (pool.instance.vcpu, pool.instance.memory, pool.name))
     return (
-        f"it takes {_size(contract.unit)}, and the largest of {len(matching)} instances of class {name}, "
-        f"{largest.name}, has {_size(largest.instance)}"
+        f"it takes {shape_text(contract.unit)}, and the largest of {len(matching)} instances of class {name}, "
+        f"{largest.name}, has {shape_text(largest.instance)}"
     )
 
 
-def _size(shape: Unit | InstanceShape) -> str:
+def shape_text(shape: Shape) -> str:
+    """A unit or an instance as messages write it; GPUs and disk where it has some."""
     parts = [f"{shape.vcpu} vCPU", format_size(shape.memory)]
     parts += [f"{shape.gpu} GPU"] if shape.gpu else []
     parts += [f"{format_size(shape.local_disk)} of disk"] if shape.local_disk else []

@@ -38,6 +38,11 @@ def milli_ncu(unit_of: Contract, factors: Mapping[str, int]) -> int:
     return size + unit.gpu * 1000 * factors.get(unit_of.eligibility.gpu_family or "", 0)
 
 
+def ncu_text(milli: int) -> str:
+    """Thousandths of an NCU as NCU, with the decimals that they need."""
+    return f"{Decimal(milli).scaleb(-3).normalize():f}"
+
+
 def gpu_factors(estate: Estate) -> Mapping[str, int]:
     """NCU of one GPU by family."""
     return {factor.family: factor.ncu for factor in estate.settings.gpu_factors}
@@ -67,10 +72,10 @@ def _over_ncu(
     over = total - team.ncu_limit * 1000
     if over <= 0:
         return None
-    heaviest = _heaviest([_Weight(one.name, Decimal(size), f"{_ncu(size)} NCU") for size, one in sizes])
+    heaviest = _heaviest([_Weight(one.name, Decimal(size), f"{ncu_text(size)} NCU") for size, one in sizes])
     message = (
-        f"the contracts of {team.name} ask for {_ncu(total)} NCU at their maxima, {_ncu(over)} above the team's limit "
-        f"of {team.ncu_limit}: {heaviest}"
+        f"the contracts of {team.name} ask for {ncu_text(total)} NCU at their maxima, {ncu_text(over)} above the "
+        f"team's limit of {team.ncu_limit}: {heaviest}"
     )
     hint = "lower a maximum, or have the team's limit raised"
     keys = {f"contract/{one.name}/{name}" for one in contracts for name in COUNTED_BY}
@@ -159,7 +164,3 @@ def _heaviest(weights: Sequence[_Weight]) -> str:
     ordered = sorted(weights, key=lambda one: (-one.weight, one.name))
     listed = ", ".join(f"{one.name} {one.shown}" for one in ordered[:HEAVIEST])
     return listed + (f" and {len(ordered) - HEAVIEST} more" if len(ordered) > HEAVIEST else "")
-
-
-def _ncu(milli: int) -> str:
-    return f"{Decimal(milli).scaleb(-3).normalize():f}"
