@@ -32,7 +32,7 @@ from contracts.strict_json import Reader, read_json
 from contracts.untrusted import Reason, Untrusted
 
 MAX_PAYLOAD_BYTES = 64 * 1024 * 1024
-"""A region of 5,000 contracts has 10 MiB."""
+"""A region's payload has at most a quarter of it; what a machine accepted is read up to it too."""
 MAX_BUNDLES = 16
 """Signers of one payload; a threshold is never near it."""
 MAX_SUBJECTS = 100_000
