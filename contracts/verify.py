@@ -21,7 +21,6 @@ from contracts.dsse import (
     Statement,
     Subject,
     digest_of,
-    hexadecimal,
     is_signed_by,
     read_bundle,
     read_statement,
@@ -296,7 +295,7 @@ def _require_subject(subject: Subject, expects: Expects) -> None:
 
 
 def _entry(row: Reader) -> tuple[int, str]:
-    version, digest = row.number("version", least=1), hexadecimal(row.text("digest", longest=64), "a digest")
+    version, digest = row.number("version", least=1), row.digest("digest")
     row.done()
     return version, digest
 
