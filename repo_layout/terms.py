@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from contracts.errors import Place
 from contracts.findings import Finding, Severity
 from contracts.model import Contract
-from correlation_groups.spread import Shares
 from pools.eligibility import class_of
 from repo_layout.blame import SPREAD_BY, Attributed, fields_of
 from repo_layout.documents import WaiverFile
 from repo_layout.known_names import at
 from repo_layout.model import Estate
-from repo_layout.reach import Ground
+from repo_layout.reach import Ground, shares_without_waivers
 
 SOON = dt.timedelta(days=30)
 """How long before its end a term is pointed out: what has to be approved again takes its weeks."""
@@ -91,8 +90,7 @@ def _terms(ground: Ground) -> Iterator[_Term]:
 def _waivers(ground: Ground) -> Iterator[_Term]:
     """Each waiver, with the contracts that could not be spread without it."""
     estate = ground.estate
-    bounds = estate.settings.bounds
-    plain = Shares(bounds.pool_share * 10, bounds.group_share * 10, bounds.pools)
+    plain = shares_without_waivers(estate)
     needing: dict[tuple[str, str], list[Contract]] = {}
     for reach in ground.reaches:
         if reach.usable.waived and reach.first_shortfall_under(plain) is not None:
