@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from contracts.findings import Finding, Severity
+from contracts.findings import Finding, Severity, listed
 from contracts.values import format_size
 from correlation_groups.reach import Field, Shortfall
 from pools.eligibility import (
@@ -98,10 +98,10 @@ def _does_not_fit(ground: Ground, reach: Reach) -> Finding:
     needs = drain_needs_s(reach.contract, verification_margin_s=margin)
     usable = reach.usable
     out = sorted(set(usable.offered) - set(usable.draining), key=lambda pool: (pool.notice_window_s, pool.name))
-    listed = ", ".join(f"{pool.name} {pool.notice_window_s} s" for pool in out[:SHOWN])
+    told = [f"{pool.name} {pool.notice_window_s} s" for pool in out]
     message = (
         f"the drain needs {needs} s ({budget} s budget, {RELAY_S} s relay, {REACTION_S} s reaction, {margin} s "
-        f"verification), longer than the notice of {len(out)} of {len(usable.offered)} pools ({listed}{_more(out)}); "
+        f"verification), longer than the notice of {len(out)} of {len(usable.offered)} pools ({listed(told, SHOWN)}); "
         f"{_left(reach, usable.draining)}"
     )
     longest = max(pool.notice_window_s for pool in out) - RELAY_S - REACTION_S - margin
@@ -119,14 +119,14 @@ def _cannot_be_written(ground: Ground, reach: Reach) -> Finding:
         return -(-size * held[pool.name] // pool.checkpoint_throughput)
 
     out = sorted(set(usable.draining) - set(usable.fitting), key=lambda pool: (-takes(pool), pool.name))
-    listed = ", ".join(
+    told = [
         f"{pool.name} {takes(pool)} s for {held[pool.name]} x {format_size(size)} at "
         f"{format_size(pool.checkpoint_throughput)}/s"
-        for pool in out[:SHOWN]
-    )
+        for pool in out
+    ]
     message = (
         f"the on-notice checkpoints of one instance do not fit the drain budget of {budget} s in {len(out)} of "
-        f"{len(usable.draining)} pools ({listed}{_more(out)}); {_left(reach, usable.fitting)}"
+        f"{len(usable.draining)} pools ({listed(told, SHOWN)}); {_left(reach, usable.fitting)}"
     )
     most = min(budget * pool.checkpoint_throughput // held[pool.name] for pool in out) // 2**20 * 2**20
     place = at(ground.estate, f"contract/{contract.name}/checkpoint/size")
@@ -138,10 +138,6 @@ def _cannot_be_written(ground: Ground, reach: Reach) -> Finding:
 
 def _left(reach: Reach, pools: tuple[Pool, ...]) -> str:
     return f"the {len(pools)} that are left do not give the spread for {reach.interruptible} units"
-
-
-def _more(pools: list[Pool]) -> str:
-    return f" and {len(pools) - SHOWN} more" if len(pools) > SHOWN else ""
 
 
 def bounds_reachable(ground: Ground) -> Iterator[Attributed]:

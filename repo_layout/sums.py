@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from contracts.errors import Place
-from contracts.findings import Finding
+from contracts.findings import Finding, listed
 from contracts.model import Contract
 from contracts.values import Money
 from repo_layout.blame import Attributed
@@ -162,5 +162,4 @@ class _Weight:
 def _heaviest(weights: Sequence[_Weight]) -> str:
     """`a 40 NCU, b 20 NCU and 3 more`."""
     ordered = sorted(weights, key=lambda one: (-one.weight, one.name))
-    listed = ", ".join(f"{one.name} {one.shown}" for one in ordered[:HEAVIEST])
-    return listed + (f" and {len(ordered) - HEAVIEST} more" if len(ordered) > HEAVIEST else "")
+    return listed([f"{one.name} {one.shown}" for one in ordered], HEAVIEST)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from contracts.errors import Place
-from contracts.findings import Finding, Severity
+from contracts.findings import Finding, Severity, listed
 from contracts.model import Contract
 from pools.eligibility import class_of
 from repo_layout.blame import SPREAD_BY, Attributed, fields_of
@@ -77,8 +77,7 @@ def terms_ending(ground: Ground) -> Iterator[Finding]:
 def _relied(term: _Term) -> str:
     if not term.relied_on:
         return ""
-    more = f" and {len(term.relied_on) - NAMED} more" if len(term.relied_on) > NAMED else ""
-    return f"; relied on by {', '.join(term.relied_on[:NAMED])}{more}"
+    return f"; relied on by {listed(term.relied_on, NAMED)}"
 
 
 def _terms(ground: Ground) -> Iterator[_Term]:
