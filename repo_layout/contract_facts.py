@@ -102,13 +102,15 @@ class _Values:
     def _value(self, name: str, text: str, means: str = "") -> Value:
         key = f"contract/{self._contract.name}/{name.replace('.', '/')}"
         promise = name.partition(".")[0]
-        sources = self._estate.sources
-        if isinstance(sources, Places) and sources.written(key):
+        if self._is_written(key):
             return Value(name, text, means, "written", at(self._estate, key))
-        whole = f"contract/{self._contract.name}/{promise}"
-        if promise in PRESET and not (isinstance(sources, Places) and sources.written(whole)):
+        if promise in PRESET and not self._is_written(f"contract/{self._contract.name}/{promise}"):
             return Value(name, text, means, f"tier {self._contract.tier.value}")
         return Value(name, text, means, "default")
+
+    def _is_written(self, key: str) -> bool:
+        sources = self._estate.sources
+        return isinstance(sources, Places) and sources.written(key)
 
     def _sizes(self) -> Iterator[Value]:
         contract, unit = self._contract, self._contract.unit

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import ROUND_UP, Context, Decimal
 
-from contracts.findings import Finding
 from contracts.model import Contract
 from contracts.values import format_duration
 from correlation_groups.spread import limit, pools_required
@@ -243,11 +242,7 @@ def _floor_holds(estate: Estate, contract: Contract, floor: int) -> bool:
     region = estate.region_of_cluster.get(contract.cluster)
     beside = (changed if one.name == contract.name else one for one in estate.contracts_of(region or ""))
     tried = replace(estate, contracts=tuple(beside))
-    return not any(_is_error(found.finding) for found in floors_fit(Ground(tried)))
-
-
-def _is_error(finding: Finding) -> bool:
-    return finding.code == "EBT-203"
+    return not any(floors_fit(Ground(tried)))
 
 
 def _gateway(wave: WaveShare | None) -> Iterator[Limit]:
