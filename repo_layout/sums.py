@@ -48,6 +48,12 @@ def gpu_factors(estate: Estate) -> Mapping[str, int]:
     return {factor.family: factor.ncu for factor in estate.settings.gpu_factors}
 
 
+def fallback_limit(contract: Contract, currency: str) -> Money | None:
+    """What the contract may spend a day on fallback; None for nothing, and for another currency, which is EBT-212's."""
+    limit = contract.fallback.limit_per_day if contract.fallback.allowed else None
+    return limit if limit is not None and limit.currency == currency else None
+
+
 def teams_within_limits(ground: Ground) -> Iterator[Attributed]:
     """The contracts of a team are within its NCU, and their fallback within its spend ceiling."""
     estate = ground.estate
@@ -131,14 +137,9 @@ class _Limit:
 
 
 def _limits(estate: Estate, contracts: Sequence[Contract]) -> list[_Limit]:
-    """What contracts may spend a day; an amount in another currency is EBT-212's."""
-    return [
-        _Limit(contract, limit)
-        for contract in contracts
-        if contract.fallback.allowed
-        and (limit := contract.fallback.limit_per_day) is not None
-        and limit.currency == estate.settings.currency
-    ]
+    """What contracts may spend a day."""
+    currency = estate.settings.currency
+    return [_Limit(one, limit) for one in contracts if (limit := fallback_limit(one, currency)) is not None]
 
 
 def _total(limits: Sequence[_Limit]) -> Money:
