@@ -211,7 +211,7 @@ def _things(estate: Estate) -> Iterator[tuple[str, object]]:
 def _records(estate: Estate) -> Iterator[tuple[str, object]]:
     """What people and machines have written down about the estate."""
     for approval in estate.approvals:
-        yield f"approval/{approval.granted.isoformat()}-{approval.subject}", approval
+        yield approval.key, approval
     for adoption in estate.adoptions:
         yield f"adoption/{adoption.region}/{adoption.name}", as_set(adoption)
     for waiver in estate.waivers:

@@ -115,13 +115,12 @@ def _renew(waiver: WaiverFile) -> str:
 def _approvals(estate: Estate) -> Iterator[_Term]:
     """Each approval; what it allowed is over, so only whoever touches it now is told."""
     for approval in estate.approvals:
-        key = f"approval/{approval.granted.isoformat()}-{approval.subject}"
         yield _Term(
             f"the approval of {approval.subject}",
             approval.expires,
-            at(estate, f"{key}/expires"),
+            at(estate, f"{approval.key}/expires"),
             (),
-            frozenset({key}),
+            frozenset({approval.key}),
             f"have {approval.approver} approve it again in a new file, or remove it",
         )
 
