@@ -240,7 +240,7 @@ nearly_good_jobs = st.fixed_dictionaries(
     {"comment": st.sampled_from(["contract:alpha", "contract:beta"]), "partition": st.just("batch")},
     optional={"features": pieces, "prefer": pieces, "num_tasks": st.integers(0, 9), "requeue": st.integers(0, 2)},
 )
-GOOD = {"comment": "contract:alpha", "partition": "batch"}
+GOOD: dict[str, str | int] = {"comment": "contract:alpha", "partition": "batch"}
 
 
 @given(st.lists(strange_jobs | nearly_good_jobs, min_size=30, max_size=60), st.sampled_from(LUAS))
