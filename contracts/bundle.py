@@ -16,7 +16,7 @@ from typing import Final
 
 from contracts.canonical import JsonValue, canonical
 from contracts.errors import Refused
-from contracts.strict_json import Reader, read_json
+from contracts.strict_json import Reader, read_canonical, read_json
 
 FORMAT: Final = 1
 """The format of payloads and of node bundles that this version writes; it reads this one and the one before."""
@@ -222,14 +222,6 @@ def open_payload(
     return document
 
 
-def read_canonical(raw: bytes, *, limit: int) -> JsonValue:
-    """The value behind bytes that are its canonical form, and no other. Raises `ValueError`."""
-    value = read_json(raw, limit=limit)
-    if canonical(value) != raw:
-        raise ValueError("it is not in canonical form: it was written, or changed, by something else")
-    return value
-
-
 def _of_another_format(written: int) -> str:
     if written > FORMAT:
         return f"it has format {written}, and this version reads up to {FORMAT}: it needs a newer ebbtide"
@@ -259,7 +251,7 @@ def _node(document: Mapping[str, JsonValue]) -> NodePayload:
         workload=fields.text("workload", longest=_NAME),
         team=fields.text("team", longest=_NAME),
         tier=_one_of(fields, "tier", TIERS),
-        contract=_digest(fields.text("contract", longest=64)),
+        contract=fields.digest("contract"),
         restart=_one_of(fields, "restart", RESTARTS),
         gang=fields.number("gang", least=1),
         notice_window_s=fields.number("noticeWindow"),
@@ -314,12 +306,6 @@ def _one_of(fields: Reader, name: str, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise ValueError(f"{name} is {value!a}, none of {', '.join(choices)}")
     return value
-
-
-def _digest(text: str) -> str:
-    if len(text) != 64 or not set(text) <= set("0123456789abcdef"):
-        raise ValueError("contract is no hexadecimal SHA-256")
-    return text
 
 
 def _present(fields: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

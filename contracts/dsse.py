@@ -26,7 +26,6 @@ MAX_BUNDLE_BYTES = 64 * 1024
 """A managed bundle has 1.3 kB and a keyless one 8 kB; certificates and log entries never need more than this."""
 MAX_STATEMENT_BYTES = 4 * 1024
 MAX_TEXT = 200
-KEY_ID_DIGITS = 64
 KEY_BYTES = 32
 SIGNATURE_BYTES = 64
 
@@ -117,13 +116,6 @@ def read_bundle(raw: bytes) -> Signed:
         raise malformed("this bundle", error, raw, MAX_BUNDLE_BYTES) from None
 
 
-def hexadecimal(text: str, what: str) -> str:
-    """A SHA-256 in lower-case hexadecimal. Raises `ValueError`."""
-    if len(text) != KEY_ID_DIGITS or not set(text) <= set("0123456789abcdef"):
-        raise ValueError(f"{what} is not {KEY_ID_DIGITS} lower-case hexadecimal digits")
-    return text
-
-
 def malformed(what: str, error: ValueError, raw: bytes, limit: int) -> Untrusted:
     """The refusal of something that could not even be read."""
     reason = Reason.TOO_LARGE if len(raw) > limit else Reason.MALFORMED
@@ -159,7 +151,7 @@ def _signed(value: JsonValue) -> Signed:
         material.items("tlogEntries", most=0, least=0)
     key = material.object("publicKey")
     material.done()
-    key_id = hexadecimal(key.text("hint", longest=KEY_ID_DIGITS), "the key id")
+    key_id = key.digest("hint")
     key.done()
     envelope.exactly("payloadType", PAYLOAD_TYPE)
     statement = envelope.data("payload", limit=MAX_STATEMENT_BYTES)
@@ -184,7 +176,7 @@ def _statement(raw: bytes) -> Statement:
     digest = about.object("digest")
     statement = Statement(
         subject=_subject(about.text("name", longest=4 * MAX_TEXT)),
-        digest=hexadecimal(digest.text("sha256", longest=KEY_ID_DIGITS), "the statement's sha256"),
+        digest=digest.digest("sha256"),
         commit=predicate.text("commit", longest=MAX_TEXT),
         requester=predicate.text("requester", longest=MAX_TEXT),
         version=predicate.number("version", least=1),

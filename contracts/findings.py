@@ -7,7 +7,7 @@ across files, EBT-3xx reading (Git, clone, remote: could not judge).
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from contracts.errors import Place
@@ -52,6 +52,11 @@ class Fault:
     seen: str = ""
     expected: str = ""
     hint: str = ""
+
+
+def listed(items: Sequence[str], most: int) -> str:
+    """The first items as a message names them: `a, b and 3 more`."""
+    return ", ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:

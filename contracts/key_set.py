@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from contracts.canonical import JsonValue, canonical
-from contracts.dsse import KEY_BYTES, KEY_ID_DIGITS, SIGNATURE_BYTES, digest_of, hexadecimal, is_signed_by, malformed
-from contracts.strict_json import Reader, read_json
+from contracts.dsse import KEY_BYTES, SIGNATURE_BYTES, digest_of, is_signed_by, malformed
+from contracts.strict_json import Reader, read_canonical, read_json
 from contracts.untrusted import Reason, Untrusted
 
 FORMAT = 1
@@ -212,10 +212,7 @@ def _read_envelope(raw: bytes) -> SignedKeySet:
 
 def _read_payload(payload: bytes) -> KeySet:
     """One version from its canonical bytes. Raises `ValueError`."""
-    value = read_json(payload, limit=MAX_KEY_SET_BYTES)
-    if canonical(value) != payload:
-        raise ValueError("its payload is not in canonical form")
-    document = Reader(value, "the key set")
+    document = Reader(read_canonical(payload, limit=MAX_KEY_SET_BYTES), "the key set")
     document.exactly("format", FORMAT)
     limits = document.object("thresholds")
     keys = [_public_key(one) for one in document.objects("keys", most=MAX_KEYS)]
@@ -246,7 +243,7 @@ def _public_key(row: Reader) -> PublicKey:
         not_before=row.number("notBefore"),
         expires=row.number("expires"),
     )
-    key_id = hexadecimal(row.text("id", longest=KEY_ID_DIGITS), "a key's id")
+    key_id = row.digest("id")
     row.done()
     if roles != sorted(key.roles):
         raise ValueError("a key's roles are not sorted")
@@ -258,7 +255,7 @@ def _public_key(row: Reader) -> PublicKey:
 
 
 def _signature(row: Reader) -> tuple[str, bytes]:
-    key_id = hexadecimal(row.text("keyid", longest=KEY_ID_DIGITS), "a key id")
+    key_id = row.digest("keyid")
     signature = row.data("sig", limit=SIGNATURE_BYTES)
     row.done()
     if len(signature) != SIGNATURE_BYTES:
@@ -267,5 +264,4 @@ def _signature(row: Reader) -> tuple[str, bytes]:
 
 
 def _base64(data: bytes) -> str:
-
     return b64encode(data).decode("ascii")

@@ -13,10 +13,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NoReturn, cast
 
-from contracts.canonical import MAX_INTEGER, JsonValue
+from contracts.canonical import MAX_INTEGER, JsonValue, canonical
 
 MAX_DEPTH = 16
 """A Sigstore bundle nests six levels, a node bundle eight; twice that is nobody's document."""
+
+DIGEST_DIGITS = 64
+"""Of a SHA-256 in hexadecimal."""
 
 _STRUCTURE = re.compile(rb'\\.|["\[\]{}]', re.DOTALL)
 _SHOWN = 60
@@ -41,6 +44,14 @@ def read_json(raw: bytes, *, limit: int) -> JsonValue:
         raise ValueError(f"it is no JSON: {error.msg} at character {error.pos}") from None
     if "\\u" in text:
         _require_text(value)
+    return value
+
+
+def read_canonical(raw: bytes, *, limit: int) -> JsonValue:
+    """The value behind bytes that are its canonical form, and no other. Raises `ValueError`."""
+    value = read_json(raw, limit=limit)
+    if canonical(value) != raw:
+        raise ValueError("it is not in canonical form: it was written, or changed, by something else")
     return value
 
 
@@ -81,6 +92,13 @@ class Reader:
         if base64.b64encode(data) != value.encode():
             raise ValueError(f"{self._what}: {name} is base64 that could be written in another way")
         return data
+
+    def digest(self, name: str) -> str:
+        """A SHA-256 in lower-case hexadecimal."""
+        value = self.text(name, longest=DIGEST_DIGITS)
+        if len(value) != DIGEST_DIGITS or not set(value) <= set("0123456789abcdef"):
+            raise ValueError(f"{self._what}: {name} is not {DIGEST_DIGITS} lower-case hexadecimal digits")
+        return value
 
     def object(self, name: str) -> Reader:
         """An object below this one."""

@@ -21,7 +21,6 @@ from contracts.dsse import (
     Statement,
     Subject,
     digest_of,
-    hexadecimal,
     is_signed_by,
     read_bundle,
     read_statement,
@@ -32,7 +31,7 @@ from contracts.strict_json import Reader, read_json
 from contracts.untrusted import Reason, Untrusted
 
 MAX_PAYLOAD_BYTES = 64 * 1024 * 1024
-"""A region of 5,000 contracts has 10 MiB."""
+"""A region's payload has at most a quarter of it; what a machine accepted is read up to it too."""
 MAX_BUNDLES = 16
 """Signers of one payload; a threshold is never near it."""
 MAX_SUBJECTS = 100_000
@@ -296,7 +295,7 @@ def _require_subject(subject: Subject, expects: Expects) -> None:
 
 
 def _entry(row: Reader) -> tuple[int, str]:
-    version, digest = row.number("version", least=1), hexadecimal(row.text("digest", longest=64), "a digest")
+    version, digest = row.number("version", least=1), row.digest("digest")
     row.done()
     return version, digest
 

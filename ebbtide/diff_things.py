@@ -94,7 +94,7 @@ def _phrases(estate: Estate, kind: str) -> Iterator[tuple[str, str]]:
 
 def _records(estate: Estate) -> Iterator[tuple[str, str]]:
     for approval in estate.approvals:
-        key = f"approval/{approval.granted.isoformat()}-{approval.subject}"
+        key = approval.key
         yield key, f"asked by {approval.requester}, until {approval.expires}"
     for adoption in estate.adoptions:
         servers = count(len(adoption.servers), "server") if adoption.servers else "servers by selector"

@@ -108,6 +108,6 @@ class DiffView:
 
 def _terms(estate: Estate) -> Iterator[tuple[str, date]]:
     for approval in estate.approvals:
-        yield f"approval/{approval.granted.isoformat()}-{approval.subject}", approval.expires
+        yield approval.key, approval.expires
     for waiver in estate.waivers:
         yield f"waiver/{waiver.region}/{waiver.eligibility_class}", waiver.expires

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from contracts.dsse import KEY_ID_DIGITS
 from contracts.key_set import KeySet, PublicKey, Role
+from contracts.strict_json import DIGEST_DIGITS
 from contracts.untrusted import Reason
 from contracts.verify import Verified
 from ebbtide.text import Paint, columns, count, date_clock, printable, span, words, wrapped
@@ -159,7 +159,7 @@ def _named(ids: Iterable[str], keys: KeySet | None) -> list[str]:
     known = keys.keys if keys is not None else {}
     told = []
     for one in ids:
-        brief = one[:12] if len(one) == KEY_ID_DIGITS else printable(one)
+        brief = one[:12] if len(one) == DIGEST_DIGITS else printable(one)
         told.append(f"{printable(known[one].name)} ({brief})" if one in known else brief)
     return told
 

@@ -32,6 +32,7 @@ from reconciler.problem import (
     Team,
 )
 from repo_layout.model import Estate
+from repo_layout.reach import shares_of
 from repo_layout.sums import gpu_factors, milli_ncu
 
 MIB = 2**20
@@ -110,7 +111,7 @@ def partition(estate: Estate, region: str) -> Partition:
         contracts=contracts,
         pools=pools,
         groups={domain: tuple(sorted(names)) for domain, names in groups.items()},
-        shares={c.name: shares_of(estate, region, c) for c in contracts},
+        shares={c.name: shares_of(estate, region, class_of(c.eligibility))[0] for c in contracts},
         units=units,
         eligible_units={
             (c.name, p.name): units[c.name, p.name]
@@ -125,17 +126,6 @@ def partition(estate: Estate, region: str) -> Partition:
         resuming=frozenset(c.name for c in contracts if c.restart == "from-checkpoint"),
         milli_ncu={c.name: milli_ncu(c, factors) for c in contracts},
     )
-
-
-def shares_of(estate: Estate, region: str, contract: Contract) -> Shares:
-    """The spread promises that hold for one contract: the estate's, widened by a waiver of its class."""
-    bounds = estate.settings.bounds
-    shares = Shares(bounds.pool_share * 10, bounds.group_share * 10, bounds.pools)
-    name = class_of(contract.eligibility)
-    for waiver in estate.waivers:
-        if waiver.region == region and waiver.eligibility_class == name:
-            return shares.widened(Shares(waiver.pool_share * 10, waiver.group_share * 10, waiver.pools))
-    return shares
 
 
 def resources_of(pool: Pool) -> Resources:

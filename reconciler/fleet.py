@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from ledger.causes import Cause
 from ledger.events import Paid
+from repo_layout.admission import instance_prefix
 
 
 class Phase(enum.Enum):
@@ -124,7 +125,7 @@ class Fleet:
 
 def name_of(region: str, epoch: int, number: int) -> str:
     """The key of the `number`th instance that this epoch asks for."""
-    return f"eb-{region}-{epoch}-{number:06d}"
+    return f"{instance_prefix(region)}{epoch}-{number:06d}"
 
 
 @lru_cache(maxsize=1 << 16)  # asked three times a cycle for every instance
@@ -132,5 +133,5 @@ def number_in(name: str, region: str) -> int:
     """The number in a name that we gave; 0 for a name that somebody else gave, as an adopted server has."""
     head, _, number = name.rpartition("-")
     lead, _, epoch = head.rpartition("-")
-    ours = lead == f"eb-{region}" and epoch.isdecimal() and number.isdecimal()
+    ours = f"{lead}-" == instance_prefix(region) and epoch.isdecimal() and number.isdecimal()
     return int(number) if ours else 0

@@ -14,10 +14,17 @@ from repo_layout.model import Estate
 
 TAINT_KEY = "ebbtide/reclaimable"
 """Instances carry it as a taint; what may stand on them tolerates it."""
+TAINT_EFFECT = "NoSchedule"
+"""Of that taint: what runs there already is never thrown out by it."""
 WORKLOAD_LABEL = "ebbtide/workload"
 """Label of an instance and of a pod: the workload it belongs to."""
 CONTRACT_ANNOTATION = "ebbtide/contract"
 """Optional on a pod: the digest of the contract its author read; another one in force refuses it."""
+
+
+def instance_prefix(region: str) -> str:
+    """What the names of a region's instances start with; the reconciler gives them (`reconciler.fleet.name_of`)."""
+    return f"eb-{region}-"
 
 
 @dataclass(frozen=True, slots=True)

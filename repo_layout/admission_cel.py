@@ -12,10 +12,8 @@ from __future__ import annotations
 import string
 from dataclasses import dataclass
 
-from repo_layout.admission import CONTRACT_ANNOTATION, TAINT_KEY, WORKLOAD_LABEL
+from repo_layout.admission import CONTRACT_ANNOTATION, TAINT_EFFECT, TAINT_KEY, WORKLOAD_LABEL, instance_prefix
 
-TAINT_EFFECT = "NoSchedule"
-"""Of the taint that instances register with: what runs there already is never thrown out by it."""
 INFRASTRUCTURE_LABEL = "ebbtide/infrastructure"
 """On a namespace: its pods are software of the nodes themselves and are not asked for a contract."""
 BUNDLE_KEY = "_bundle"
@@ -72,7 +70,7 @@ def asks(spec: str, region: str) -> str:
     """An expression: how the pod at `spec` could come to stand on a reclaimable instance, empty where it cannot.
 
     By the taint's own toleration, a toleration of every taint, our label in a node selector or affinity, or the name
-    of one of our instances (`reconciler.fleet.name_of`), which no taint keeps out.
+    of one of our instances, which no taint keeps out.
     """
     tolerations = f"{spec}.?tolerations.orValue([])"
     terms = (
@@ -80,6 +78,7 @@ def asks(spec: str, region: str) -> str:
     )
     wanted = f"{spec}.?affinity.?nodeAffinity.?preferredDuringSchedulingIgnoredDuringExecution.orValue([])"
     named = f"e.key == '{WORKLOAD_LABEL}' && !(e.operator in ['NotIn', 'DoesNotExist'])"
+    ours = instance_prefix(region)
     every = f"t.?key.orValue('') == '' && t.?effect.orValue('') in ['', '{TAINT_EFFECT}']"
     return (
         f"{tolerations}.exists(t, t.?key.orValue('') == '{TAINT_KEY}') ? 'tolerates the taint {TAINT_KEY}' :\n"
@@ -88,7 +87,7 @@ def asks(spec: str, region: str) -> str:
         f"({terms}.exists(n, n.?matchExpressions.orValue([]).exists(e, {named}))\n"
         f"  || {wanted}.exists(n, n.preference.?matchExpressions.orValue([]).exists(e, {named})))\n"
         f"  ? 'selects nodes by {WORKLOAD_LABEL}' :\n"
-        f"{spec}.?nodeName.orValue('').startsWith('eb-{region}-') ? 'names the instance ' + {spec}.nodeName : ''"
+        f"{spec}.?nodeName.orValue('').startsWith('{ours}') ? 'names the instance ' + {spec}.nodeName : ''"
     )
 
 

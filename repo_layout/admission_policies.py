@@ -16,8 +16,8 @@ from typing import Literal
 
 from repo_layout import admission_cel as cel
 from repo_layout import admission_size as size
-from repo_layout.admission import TAINT_KEY, WORKLOAD_LABEL
-from repo_layout.admission_cel import CRON_TEMPLATE, INFRASTRUCTURE_LABEL, POD, TAINT_EFFECT, TEMPLATE, Check, Subject
+from repo_layout.admission import TAINT_EFFECT, TAINT_KEY, WORKLOAD_LABEL
+from repo_layout.admission_cel import CRON_TEMPLATE, INFRASTRUCTURE_LABEL, POD, TEMPLATE, Check, Subject
 
 PREFIX = "ebbtide"
 LANDING = f"{PREFIX}-land"

@@ -8,10 +8,10 @@ script sees that it changed and that it is whole. Pure: it must not know where t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import resources
 
-from repo_layout.admission import AdmissionView, Admitted
+from repo_layout.admission import AdmissionView, Admitted, instance_prefix
 
 SCRIPT = "job_submit.lua"
 TABLE = "ebbtide_contracts.lua"
@@ -33,14 +33,9 @@ def render(view: AdmissionView) -> Mapping[str, str]:
     return {SCRIPT: _script(view), TABLE: table(view), NODES: nodes(view)}
 
 
-def feature_of(workload: str) -> str:
-    """The feature that the instances of one workload carry and no others."""
-    return f"{FEATURE}{workload}"
-
-
-def features_of(entry: Admitted) -> tuple[str, ...]:
+def features_of(workload: str, partition: str) -> tuple[str, str]:
     """What an instance says as `Feature=` when it joins: its workload, and the partition that its jobs use."""
-    return feature_of(entry.workload), f"{PARTITION_FEATURE}{entry.partition}"
+    return f"{FEATURE}{workload}", f"{PARTITION_FEATURE}{partition}"
 
 
 def table(view: AdmissionView) -> str:
@@ -70,13 +65,13 @@ def nodes(view: AdmissionView) -> str:
     if not view.table:
         return f"# No contract runs on {_comment(view.cluster)}.\n"
     sets = [f"NodeSet={FEATURE}{one} Feature={PARTITION_FEATURE}{one}" for one in _partitions(view)]
-    features = sorted({feature for one in view.table for feature in features_of(one)})
+    features = sorted({feature for one in view.table for feature in features_of(one.workload, one.partition)})
     count = min(PLACEHOLDERS, max(one.maximum for one in view.table))
     cpus = _up(max(one.vcpu * one.maximum for one in view.table))
     memory = _up(max(one.memory * one.maximum for one in view.table) // MIB)
     longest = max(one.drain_budget_s for one in view.table)
     line = [
-        f"NodeName={_instances(view)}none-[1-{_up(count)}]",
+        f"NodeName={instance_prefix(view.region)}none-[1-{_up(count)}]",
         "NodeAddr=127.0.0.1",
         f"CPUs={min(cpus, 65533)} RealMemory={memory}",  # a CPU count has 16 bits
         *([f"Gres={','.join(_gres(view))}"] if _gres(view) else []),
@@ -103,10 +98,10 @@ def quoted(text: str) -> str:
 
 def _script(view: AdmissionView) -> str:
     program = (resources.files("repo_layout") / "slurm" / SCRIPT).read_text(encoding="utf-8")
-    partitions = _set(_partitions(view))
+    partitions, instances = _set(_partitions(view)), quoted(instance_prefix(view.region))
     return (
         f"-- Rendered by `ebbtide admission` for cluster {_comment(view.cluster)} of region {_comment(view.region)}.\n"
-        f"local RENDERED = {{partitions = {partitions}, instances = {quoted(_instances(view))}}}\n\n{program}"
+        f"local RENDERED = {{partitions = {partitions}, instances = {instances}}}\n\n{program}"
     )
 
 
@@ -131,7 +126,7 @@ def _entry(one: Admitted) -> str:
     return f"    [{quoted(one.workload)}] = {{{said}}},\n"
 
 
-def _set(names: Iterator[str] | list[str]) -> str:
+def _set(names: list[str]) -> str:
     return "{" + ", ".join(f"[{quoted(name)}] = true" for name in names) + "}"
 
 
@@ -146,11 +141,6 @@ def _gres(view: AdmissionView) -> list[str]:
 
 def _partitions(view: AdmissionView) -> list[str]:
     return sorted({one.partition for one in view.table})
-
-
-def _instances(view: AdmissionView) -> str:
-    """What the names of this region's instances start with, stand-ins included; the reconciler gives them."""
-    return f"eb-{view.region}-"
 
 
 def _comment(text: str) -> str:

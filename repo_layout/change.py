@@ -1,6 +1,6 @@
 """What a change of the estate does: every declared thing that differs, and what follows from it.
 
-`changed` names the things, for rules that refuse only what a change touched; `effects` says what follows. Pure
+`touched` names the things, for rules that refuse only what a change touched; `effects` says what follows. Pure
 functions of two estates, whatever files they came from: moved, reordered and reformatted files make no difference.
 It must not know Git, nor judge whether an effect is wanted.
 """
@@ -112,11 +112,6 @@ class Effects:
     rooms: tuple[RoomChange, ...] = ()
     units: tuple[UnitsChange, ...] = ()
 
-    @property
-    def none(self) -> bool:
-        """Whether the change does nothing."""
-        return self == Effects()
-
     def mirrored(self) -> Effects:
         """What undoing the change does."""
         parts: dict[str, object] = {one.name: getattr(self, one.name) for one in fields(self)}
@@ -136,7 +131,7 @@ def effects(base: Estate, head: Estate, *, found: tuple[Iterable[Finding], Itera
     it were looked at for the first time.
     """
     was, now = things(base), things(head)
-    keys = _different(was, now)
+    keys = changed(was, now)
     before, after = found or (feasibility.check(base), feasibility.check(head))
     if not keys:
         return Effects(findings=_of_both(findings_change(before, after), base, head))
@@ -170,15 +165,12 @@ def things(estate: Estate) -> Mapping[str, object]:
     return dict(_things(estate))
 
 
-def changed(base: Estate | None, head: Estate) -> frozenset[str]:
-    """The keys of what only one of the estates has, or whose value differs; all of `head` where there is no base.
+def changed(was: Mapping[str, object], now: Mapping[str, object]) -> frozenset[str]:
+    """The keys of what only one side has, or whose value differs, of the `things` of two estates.
 
     Lists that are sets compare as sets; a contract compares with its tier's gaps filled, without its prose.
     """
-    now = things(head)
-    if base is None:
-        return frozenset(now)
-    return _different(things(base), now)
+    return frozenset(key for key in was.keys() | now.keys() if was.get(key) != now.get(key))
 
 
 def touched(base: Estate, head: Estate) -> frozenset[str]:
@@ -186,7 +178,7 @@ def touched(base: Estate, head: Estate) -> frozenset[str]:
     fields are what findings rest on: nobody answers for a field that they left alone.
     """
     was, now = things(base), things(head)
-    return frozenset(told for key in _different(was, now) for told in _by_field(key, was.get(key), now.get(key)))
+    return frozenset(told for key in changed(was, now) for told in _by_field(key, was.get(key), now.get(key)))
 
 
 def _by_field(key: str, before: object, after: object) -> Iterator[str]:
@@ -195,10 +187,6 @@ def _by_field(key: str, before: object, after: object) -> Iterator[str]:
         return
     for name in {change.path.partition(".")[0] for change in fields_changed(before, after)}:
         yield f"{key}/{name}"
-
-
-def _different(was: Mapping[str, object], now: Mapping[str, object]) -> frozenset[str]:
-    return frozenset(key for key in was.keys() | now.keys() if was.get(key) != now.get(key))
 
 
 def _things(estate: Estate) -> Iterator[tuple[str, object]]:
@@ -223,7 +211,7 @@ def _things(estate: Estate) -> Iterator[tuple[str, object]]:
 def _records(estate: Estate) -> Iterator[tuple[str, object]]:
     """What people and machines have written down about the estate."""
     for approval in estate.approvals:
-        yield f"approval/{approval.granted.isoformat()}-{approval.subject}", approval
+        yield approval.key, approval
     for adoption in estate.adoptions:
         yield f"adoption/{adoption.region}/{adoption.name}", as_set(adoption)
     for waiver in estate.waivers:

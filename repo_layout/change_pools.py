@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from contracts.model import Contract
 from contracts.values import format_duration, format_size
 from pools.eligibility import (
-    REACTION_S,
-    RELAY_S,
     checkpoint_fits,
-    checkpoint_on_notice,
     drain_fits,
+    drain_needs_s,
+    memory_suffices,
+    network_suffices,
     units_per_instance,
+    written_on_notice,
 )
 from pools.model import Pool
 from repo_layout.model import Estate
@@ -106,9 +107,6 @@ class _Row:
     told: Callable[[_Side, Pool], tuple[str, str]]
 
 
-_NETWORKS = {"any": 0, "25g": 1, "100g": 2, "infiniband": 3}
-
-
 def _per_vcpu(pool: Pool) -> int:
     return pool.instance.memory // pool.instance.vcpu
 
@@ -124,12 +122,12 @@ def _unit_told(side: _Side, pool: Pool) -> tuple[str, str]:
 
 
 def _notice_told(side: _Side, pool: Pool) -> tuple[str, str]:
-    needs = side.contract.drain.budget + RELAY_S + REACTION_S + side.margin_s
+    needs = drain_needs_s(side.contract, verification_margin_s=side.margin_s)
     return format_duration(needs), format_duration(pool.notice_window_s)
 
 
 def _checkpoint_told(side: _Side, pool: Pool) -> tuple[str, str]:
-    writes = checkpoint_on_notice(side.contract) * units_per_instance(side.contract, pool)
+    writes = written_on_notice(side.contract, pool)
     return format_size(writes), format_size(side.contract.drain.budget * pool.checkpoint_throughput)
 
 
@@ -146,7 +144,7 @@ _ROWS = (
     ),
     _Row(
         PoolCause.NETWORK,
-        lambda side, pool: _NETWORKS[pool.attributes.network] >= _NETWORKS[side.contract.eligibility.network],
+        lambda side, pool: network_suffices(side.contract.eligibility, pool),
         lambda side, pool: (side.contract.eligibility.network, pool.attributes.network),
     ),
     _Row(
@@ -156,9 +154,7 @@ _ROWS = (
     ),
     _Row(
         PoolCause.MEMORY_PER_VCPU,
-        lambda side, pool: (
-            pool.instance.memory >= (side.contract.eligibility.memory_per_vcpu or 0) * pool.instance.vcpu
-        ),
+        lambda side, pool: memory_suffices(side.contract.eligibility, pool),
         lambda side, pool: (
             format_size(side.contract.eligibility.memory_per_vcpu or 0),
             format_size(_per_vcpu(pool)),

@@ -31,10 +31,7 @@ class Slack:
 
 @dataclass(frozen=True, slots=True)
 class SlackChange:
-    """A scope that became tight, or stopped being so; `units` is the most that can be lost at once, on each side.
-
-    A scope that one side does not have is absent there: nothing of the kind bounds the workload.
-    """
+    """A scope of both sides that became tight, or stopped being so."""
 
     workload: str
     scope: str

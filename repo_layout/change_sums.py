@@ -16,7 +16,7 @@ from contracts.values import Money
 from pools.model import Pool
 from repo_layout.model import Estate
 from repo_layout.room_for_floors import left_after_floors
-from repo_layout.sums import gpu_factors, milli_ncu
+from repo_layout.sums import fallback_limit, gpu_factors, milli_ncu
 
 REMOVAL_PERCENT = 10
 """DESIGN 10: commits that take away more than this share of the desired units wait for an approval."""
@@ -159,10 +159,9 @@ def unit_changes(base: Estate, head: Estate) -> Iterator[UnitsChange]:
             yield UnitsChange(region, sum(before.values()), sum(after.values()), taken, added)
 
 
-def limit_of(estate: Estate, contract: Contract) -> Money:
-    """What the contract may spend a day on fallback, in the estate's currency."""
-    limit = contract.fallback.limit_per_day if contract.fallback.allowed else None
-    return limit if limit is not None and limit.currency == estate.settings.currency else _nothing(estate)
+def _limit_of(estate: Estate, contract: Contract) -> Money:
+    limit = fallback_limit(contract, estate.settings.currency)
+    return limit if limit is not None else _nothing(estate)
 
 
 def _nothing(estate: Estate) -> Money:
@@ -172,7 +171,7 @@ def _nothing(estate: Estate) -> Money:
 def _spend(estate: Estate) -> dict[str, Money]:
     sums: dict[str, Money] = {}
     for contract in estate.contracts:
-        limit = limit_of(estate, contract)
+        limit = _limit_of(estate, contract)
         if contract.fallback.authority is not None and limit.amount:
             sums[contract.fallback.authority] = sums.get(contract.fallback.authority, _nothing(estate)) + limit
     return sums
@@ -190,7 +189,7 @@ def _teams(estate: Estate) -> dict[str, TeamTotal]:
     factors = gpu_factors(estate)
     for contract in estate.contracts:
         ncu[contract.team] = ncu.get(contract.team, 0) + contract.maximum * milli_ncu(contract, factors)
-        spend[contract.team] = spend.get(contract.team, _nothing(estate)) + limit_of(estate, contract)
+        spend[contract.team] = spend.get(contract.team, _nothing(estate)) + _limit_of(estate, contract)
     return {
         team.name: TeamTotal(
             ncu.get(team.name, 0),

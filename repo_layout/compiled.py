@@ -29,7 +29,7 @@ def compiled_files(estate: Estate, region: str) -> Mapping[str, bytes]:
     """Every file of one compiled region, sorted by name: `compiled.json` names each payload with its SHA-256.
 
     Only that list names the commit; the payloads do not. Raises `KeyError` for a region that is not there, `Refused`
-    for a node payload that is too large, which a checked estate does not have.
+    for a payload that is too large (a checked estate has no such node payload).
     """
     payloads = {f"{NODES}{name}.json": payload for name, payload in node_payloads(estate, region).items()}
     payloads[REGION] = region_payload(estate, region)

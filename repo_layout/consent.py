@@ -73,7 +73,7 @@ def _shrank(change: SpendChange) -> bool:
 def _words(effects: Effects, head: Estate) -> Iterator[Asked]:
     """Waivers and approvals that are new or say something else: the person whose word they carry."""
     waivers = {f"waiver/{one.region}/{one.eligibility_class}": one.approver for one in head.waivers}
-    approvals = {f"approval/{one.granted.isoformat()}-{one.subject}": one.approver for one in head.approvals}
+    approvals = {one.key: one.approver for one in head.approvals}
     for change in effects.things:
         if change.turn is Turn.REMOVED:
             continue
@@ -84,9 +84,9 @@ def _words(effects: Effects, head: Estate) -> Iterator[Asked]:
 
 def _removals(effects: Effects, head: Estate) -> Iterator[Asked]:
     """Regions that lose more than goes without an approval; an approval that comes with the change is one."""
-    new = [change.name for change in effects.things if change.kind == "approval" and change.turn is Turn.ADDED]
-    by = {f"{one.granted.isoformat()}-{one.subject}": one.approver for one in head.approvals}
+    new = [change.key for change in effects.things if change.kind == "approval" and change.turn is Turn.ADDED]
+    by = {one.key: one.approver for one in head.approvals}
     for change in effects.units:
         if change.needs_approval:
-            who = tuple(sorted({by[name] for name in new if name in by}))
+            who = tuple(sorted({by[key] for key in new if key in by}))
             yield Asked(who, Ask.REMOVAL, change.region, (f"{change.taken:,}", f"{change.before:,}"))

@@ -20,8 +20,12 @@ from pools.eligibility import (
     checkpoint_on_notice,
     class_of,
     drain_fits,
+    drain_needs_s,
     eligible,
+    memory_suffices,
+    network_suffices,
     units_per_instance,
+    written_on_notice,
 )
 from pools.kinds import Assumptions, kind_of, useful_share
 from pools.model import Pool
@@ -29,7 +33,8 @@ from repo_layout.documents import RegionEntry
 from repo_layout.known_names import at
 from repo_layout.model import Estate
 from repo_layout.source import Places
-from repo_layout.sums import gpu_factors, milli_ncu
+from repo_layout.spread_reachable import shape_text
+from repo_layout.sums import gpu_factors, milli_ncu, ncu_text
 
 PRESET = frozenset({"drain", "checkpoint", "restart", "tolerance", "expectedRun"})
 """The promises that a tier fills in whole."""
@@ -97,22 +102,21 @@ class _Values:
     def _value(self, name: str, text: str, means: str = "") -> Value:
         key = f"contract/{self._contract.name}/{name.replace('.', '/')}"
         promise = name.partition(".")[0]
-        sources = self._estate.sources
-        if isinstance(sources, Places) and sources.written(key):
+        if self._is_written(key):
             return Value(name, text, means, "written", at(self._estate, key))
-        whole = f"contract/{self._contract.name}/{promise}"
-        if promise in PRESET and not (isinstance(sources, Places) and sources.written(whole)):
+        if promise in PRESET and not self._is_written(f"contract/{self._contract.name}/{promise}"):
             return Value(name, text, means, f"tier {self._contract.tier.value}")
         return Value(name, text, means, "default")
+
+    def _is_written(self, key: str) -> bool:
+        sources = self._estate.sources
+        return isinstance(sources, Places) and sources.written(key)
 
     def _sizes(self) -> Iterator[Value]:
         contract, unit = self._contract, self._contract.unit
         milli = milli_ncu(contract, gpu_factors(self._estate))
-        size = f"{unit.vcpu} vCPU, {format_size(unit.memory)}"
-        size += f", {unit.gpu} GPU" if unit.gpu else ""
-        size += f", {format_size(unit.local_disk)} of disk" if unit.local_disk else ""
-        yield self._value("unit", size, f"{_ncu(milli)} NCU")
-        yield self._value("maximum", str(contract.maximum), f"{_ncu(milli * contract.maximum)} NCU in all")
+        yield self._value("unit", shape_text(unit), f"{ncu_text(milli)} NCU")
+        yield self._value("maximum", str(contract.maximum), f"{ncu_text(milli * contract.maximum)} NCU in all")
         wants = contract.eligibility
         told: list[str] = [wants.architecture]
         told += [f"GPU {wants.gpu_family}"] if wants.gpu_family else []
@@ -180,10 +184,6 @@ def _short(number: Decimal) -> str:
     return f"{round(number, 3).normalize():f}"
 
 
-def _ncu(milli: int) -> str:
-    return f"{Decimal(milli).scaleb(-3).normalize():f}"
-
-
 # ----------------------------------------------------------------------------------------------------- notice and pools
 
 
@@ -219,23 +219,20 @@ def verdicts(contract: Contract, region: RegionEntry, pools: tuple[Pool, ...]) -
     return tuple(found)
 
 
-_SPEEDS = {"any": 0, "25g": 1, "100g": 2, "infiniband": 3}
-
-
 def _hardware(contract: Contract, pool: Pool) -> list[str]:
-    wants, has, unit, room = contract.eligibility, pool.attributes, contract.unit, pool.instance
+    wants, has, room = contract.eligibility, pool.attributes, pool.instance
     told = []
     if has.architecture != wants.architecture:
         told.append(f"it is {has.architecture}")
     if has.gpu_family != wants.gpu_family:
         told.append(f"its GPUs are {has.gpu_family}" if has.gpu_family else "it has no GPU")
-    if _SPEEDS[has.network] < _SPEEDS[wants.network]:
+    if not network_suffices(wants, pool):
         told.append(f"its network is {has.network}")
     if pool.hall in wants.avoid_halls:
         told.append(f"it stands in {pool.hall}")
-    if room.memory < (wants.memory_per_vcpu or 0) * room.vcpu:
+    if not memory_suffices(wants, pool):
         told.append(f"it offers {format_size(room.memory // room.vcpu)} a vCPU")
-    if room.vcpu < unit.vcpu or room.memory < unit.memory or room.gpu < unit.gpu or room.local_disk < unit.local_disk:
+    if units_per_instance(contract, pool) < 1:
         told.append("no instance holds a unit")
     return told
 
@@ -244,9 +241,8 @@ def _timely(contract: Contract, region: RegionEntry, pool: Pool) -> Iterator[str
     if pool.committed:
         return
     if not drain_fits(contract, pool, verification_margin_s=region.verification_margin):
-        needs = contract.drain.budget + RELAY_S + REACTION_S + region.verification_margin
+        needs = drain_needs_s(contract, verification_margin_s=region.verification_margin)
         yield f"its notice of {pool.notice_window_s} s is shorter than {needs} s"
     if not checkpoint_fits(contract, pool):
-        writes = checkpoint_on_notice(contract) * units_per_instance(contract, pool)
-        seconds = -(-writes // pool.checkpoint_throughput)
+        seconds = -(-written_on_notice(contract, pool) // pool.checkpoint_throughput)
         yield f"an instance's checkpoints take {seconds} s of a budget of {contract.drain.budget} s"

@@ -6,11 +6,10 @@ that the limit named here is the one that refuses. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_UP, Context, Decimal
 
-from contracts.findings import Finding
 from contracts.model import Contract
 from contracts.values import format_duration
 from correlation_groups.spread import limit, pools_required
@@ -23,7 +22,7 @@ from repo_layout.model import Estate
 from repo_layout.observed import Seen, instances_of_a_gang, seen_of
 from repo_layout.reach import Ground, Reach
 from repo_layout.room_for_floors import floors_fit
-from repo_layout.sums import gpu_factors, milli_ncu
+from repo_layout.sums import fallback_limit, gpu_factors, milli_ncu
 from repo_layout.wave import Wave, about, waves_of
 
 
@@ -243,11 +242,7 @@ def _floor_holds(estate: Estate, contract: Contract, floor: int) -> bool:
     region = estate.region_of_cluster.get(contract.cluster)
     beside = (changed if one.name == contract.name else one for one in estate.contracts_of(region or ""))
     tried = replace(estate, contracts=tuple(beside))
-    return not any(_is_error(found.finding) for found in floors_fit(Ground(tried)))
-
-
-def _is_error(finding: Finding) -> bool:
-    return finding.code == "EBT-203"
+    return not any(floors_fit(Ground(tried)))
 
 
 def _gateway(wave: WaveShare | None) -> Iterator[Limit]:
@@ -269,7 +264,7 @@ def _team(estate: Estate, contract: Contract) -> Iterator[Limit]:
     leaves = f"{max(0, int((team.ncu_limit - used) / one_unit))} units more"
     yield Limit("EBT-216", f"NCU of team {team.name}", used, Decimal(team.ncu_limit), "NCU", leaves)
     ceiling = team.spend_ceiling_per_day
-    spent = sum((_limit(one) for one in of_team if _pays_in(one, ceiling.currency)), Decimal(0))
+    spent = sum(_limits(of_team, ceiling.currency), Decimal(0))
     if spent:
         what = f"fallback of team {team.name}"
         yield Limit("EBT-216", what, spent, ceiling.amount, f"{ceiling.currency} a day", _left(ceiling.amount - spent))
@@ -281,20 +276,15 @@ def _money(estate: Estate, contract: Contract) -> Iterator[Limit]:
     own = entry.spend_authority_per_day if entry is not None else None
     if not back.allowed or own is None or entry is None:
         return
-    answers = [one for one in estate.contracts if one.fallback.authority == entry.id and _pays_in(one, own.currency)]
-    spent = sum(map(_limit, answers), Decimal(0))
+    answers = _limits([one for one in estate.contracts if one.fallback.authority == entry.id], own.currency)
+    spent = sum(answers, Decimal(0))
     what = f"{entry.id} answers for, {len(answers)} contract{'s' if len(answers) != 1 else ''}"
     yield Limit("EBT-217", what, spent, own.amount, f"{own.currency} a day", _left(own.amount - spent))
 
 
-def _pays_in(contract: Contract, currency: str) -> bool:
-    most = contract.fallback.limit_per_day
-    return contract.fallback.allowed and most is not None and most.currency == currency
-
-
-def _limit(contract: Contract) -> Decimal:
-    most = contract.fallback.limit_per_day
-    return most.amount if most is not None else Decimal(0)
+def _limits(contracts: Sequence[Contract], currency: str) -> list[Decimal]:
+    """What those of them that pay in a currency may spend a day."""
+    return [limit.amount for one in contracts if (limit := fallback_limit(one, currency)) is not None]
 
 
 def _left(amount: Decimal) -> str:

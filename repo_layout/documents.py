@@ -184,6 +184,11 @@ class ApprovalFile(Declared):
     expires: Date
     commit: Annotated[str, Field(strict=True, pattern=r"^[0-9a-f]{40}$")] | None = None
 
+    @property
+    def key(self) -> str:
+        """How `Estate.sources` and changes name it; the file carries the same name."""
+        return f"approval/{self.granted.isoformat()}-{self.subject}"
+
     def faults(self) -> Iterator[Fault]:
         """Consent that never held, or that somebody gave to themselves."""
         if self.expires <= self.granted:

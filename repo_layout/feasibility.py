@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from contracts.findings import Finding, Severity, in_order
+from contracts.findings import Finding, Severity, in_order, listed
 from repo_layout import (
     deadlines,
     joins,
@@ -138,6 +138,5 @@ def _weighed(found: Finding | Attributed, changes: Changes | None) -> Finding:
     touched = changes.behind(found)
     if not touched:
         return finding
-    more = f" and {len(touched) - MOST_NAMED} more" if len(touched) > MOST_NAMED else ""
-    because = f"this change touches what it rests on: {', '.join(touched[:MOST_NAMED])}{more}"
+    because = f"this change touches what it rests on: {listed(touched, MOST_NAMED)}"
     return replace(finding, hint=f"{finding.hint}; {because}" if finding.hint else because)

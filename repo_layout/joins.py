@@ -23,6 +23,7 @@ from repo_layout.known_names import at, unknown
 from repo_layout.model import Estate
 from repo_layout.payload import node_payload
 from repo_layout.secret_patterns import secrets_in
+from repo_layout.strict_yaml import LOADER
 from repo_layout.user_data import (
     ENROLMENT_TOKEN,
     MAX_TOKEN,
@@ -37,7 +38,6 @@ from repo_layout.user_data import (
     too_large,
 )
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser where PyYAML was built with it
 _FRAME = (yaml.StreamStartEvent, yaml.StreamEndEvent)
 _SAMPLE_BUNDLE = '{"bundles":[{}],"format":1,"payload":""}'
 _HEADS = ("#cloud-config\n", "#!")
@@ -275,7 +275,7 @@ def _sample(estate: Estate, profile: JoinProfileFile, join: Join, *, token: str)
 def _unreadable(text: str) -> str:
     """What keeps the text from being one mapping; empty when nothing does. Nothing is built, so nothing can expand."""
     try:
-        events = [event for event in yaml.parse(text, Loader=_LOADER) if not isinstance(event, _FRAME)]
+        events = [event for event in yaml.parse(text, Loader=LOADER) if not isinstance(event, _FRAME)]
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or "it cannot be read"
         mark = getattr(error, "problem_mark", None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from contracts.findings import Finding
+from contracts.findings import Finding, listed
 from correlation_groups.model import GroupFile
 from repo_layout.blame import Attributed
 from repo_layout.documents import RegionEntry
@@ -90,12 +90,10 @@ def _lent(estate: Estate, region: str) -> Mapping[str, Sequence[str]]:
 
 def _left_out(estate: Estate, region: RegionEntry, hall: str, home: str, domains: Sequence[str]) -> Attributed:
     pool = next(one for one in estate.pools_of(region.name) if one.domain == domains[0] and not one.committed)
-    more = f" and {len(domains) - SHOWN} more" if len(domains) > SHOWN else ""
-    listed = f"{', '.join(domains[:SHOWN])}{more}"
     stand, them = ("stands", "it") if len(domains) == 1 else ("stand", "them")
     message = (
-        f"{listed} {stand} in hall {hall}, and no group of kind hall holds {them}: what may be lost with that hall is "
-        f"not bounded"
+        f"{listed(domains, SHOWN)} {stand} in hall {hall}, and no group of kind hall holds {them}: what may be "
+        f"lost with that hall is not bounded"
     )
     hint = "add it to the group of its hall; a group with bounding: false only reports"
     where = f"a member of {home}" if home else "a group with fallsWith: hall"

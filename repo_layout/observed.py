@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import ROUND_UP, Context, Decimal
 from functools import lru_cache
 
-from contracts.findings import Finding
+from contracts.findings import Finding, listed
 from contracts.model import Contract
 from pools.eligibility import class_of, units_per_instance
 from pools.gamma import quantile
@@ -117,14 +117,13 @@ def _refused(
     pools = {pool.name: pool for pool in usable.fitting}
     rates = {name: known[name].least * instances_of_a_gang(contract, pools[name]) for name in worse}
     ordered = sorted(worse, key=lambda name: (-rates[name], name))
-    listed = ", ".join(
+    told = [
         f"{name} {known[name].row.interruptions} in {known[name].row.exposure_hours} h, at least {rates[name]:.4g}/h"
-        for name in ordered[:SHOWN]
-    )
-    more = f" and {len(worse) - SHOWN} more" if len(worse) > SHOWN else ""
+        for name in ordered
+    ]
     message = (
         f"{contract.name} tolerates {contract.tolerance} interruptions a unit-hour, and from {period.since} to "
-        f"{period.until} {len(worse)} of its {len(pools)} eligible pools did more ({listed}{more}); the "
+        f"{period.until} {len(worse)} of its {len(pools)} eligible pools did more ({listed(told, SHOWN)}); the "
         f"{len(pools) - len(worse)} that are left do not give the spread for {reach.interruptible} units"
     )
     place = at(estate, f"contract/{contract.name}/tolerance")

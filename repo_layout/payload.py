@@ -111,7 +111,11 @@ def narrowed(estate: Estate, region: str) -> Estate:
 
 
 def region_payload(estate: Estate, region: str) -> bytes:
-    """The canonical bytes of one region. Raises `KeyError` for a region that the estate does not have."""
+    """The canonical bytes of one region.
+
+    Raises `KeyError` for a region that the estate does not have, `Refused` above `MAX_REGION_PAYLOAD`, which no reader
+    would take.
+    """
     less = narrowed(estate, region)
     shelves: dict[str, Iterable[BaseModel]] = {
         "contracts": less.contracts,
@@ -131,7 +135,12 @@ def region_payload(estate: Estate, region: str) -> bytes:
         "settings": plain(less.settings),
         **{name: [plain(item) for item in items] for name, items in shelves.items()},
     }
-    return canonical(document)
+    raw = canonical(document)
+    if len(raw) > MAX_REGION_PAYLOAD:
+        raise Refused(
+            f"the payload of {region} has {len(raw):,} bytes, more than {MAX_REGION_PAYLOAD:,}: split the region"
+        )
+    return raw
 
 
 def read_region(

@@ -36,7 +36,7 @@ def people_known(estate: Estate) -> Iterator[Finding]:
 def _words(estate: Estate) -> Iterator[tuple[str, str]]:
     """Whose word an approval or a waiver is."""
     for approval in estate.approvals:
-        yield f"approval/{approval.granted.isoformat()}-{approval.subject}/approver", approval.approver
+        yield f"{approval.key}/approver", approval.approver
     for waiver in estate.waivers:
         yield f"waiver/{waiver.region}/{waiver.eligibility_class}/approver", waiver.approver
 
@@ -54,7 +54,7 @@ def _ids(estate: Estate) -> Iterator[tuple[str, str]]:
         for n, deputy in enumerate(entry.deputies):
             yield f"directory/{entry.id}/deputies/{n}", deputy
     for approval in estate.approvals:
-        yield f"approval/{approval.granted.isoformat()}-{approval.subject}/requester", approval.requester
+        yield f"{approval.key}/requester", approval.requester
     yield from _words(estate)
 
 

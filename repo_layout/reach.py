@@ -20,12 +20,12 @@ from pools.eligibility import (
     checkpoint_on_notice,
     class_of,
     drain_fits,
-    instances_per_host,
+    instances_when_empty,
     units_per_instance,
 )
 from pools.model import Pool
 from repo_layout.blame import SPREAD_BY, fields_of
-from repo_layout.documents import RegionEntry
+from repo_layout.documents import Bounds, RegionEntry, WaiverFile
 from repo_layout.model import Estate
 
 
@@ -71,8 +71,7 @@ class Usable:
         for pool in pools:
             whole = lot(units_per_instance(self.contract, pool), gang)
             quanta[pool.domain] = max(quanta.get(pool.domain, 0), whole.units)
-            instances = instances_per_host(pool.hosts, pool.instance) * pool.hosts.count
-            holds = instances // whole.instances * whole.units
+            holds = instances_when_empty(pool) // whole.instances * whole.units
             aggregates = room.setdefault(pool.domain, {})
             aggregates[pool.aggregate] = max(aggregates.get(pool.aggregate, 0), holds)
         domains = (
@@ -226,13 +225,21 @@ class Ground:
 
 def shares_of(estate: Estate, region: str, eligibility_class: str) -> tuple[Shares, bool]:
     """The bounds of a class in a region, and whether a waiver widens them."""
-    bounds = estate.settings.bounds
-    shares = Shares(bounds.pool_share * 10, bounds.group_share * 10, bounds.pools)
-    waived = shares
+    shares = waived = shares_without_waivers(estate)
     for waiver in estate.waivers:
         if (waiver.region, waiver.eligibility_class) == (region, eligibility_class):
-            waived = waived.widened(Shares(waiver.pool_share * 10, waiver.group_share * 10, waiver.pools))
+            waived = waived.widened(_shares(waiver))
     return waived, waived != shares
+
+
+def shares_without_waivers(estate: Estate) -> Shares:
+    """The bounds of the estate, as they hold where no waiver widens them."""
+    return _shares(estate.settings.bounds)
+
+
+def _shares(bounds: Bounds | WaiverFile) -> Shares:
+    """Percents as permilles."""
+    return Shares(bounds.pool_share * 10, bounds.group_share * 10, bounds.pools)
 
 
 def groups_by_domain(estate: Estate, region: str) -> Mapping[str, Mapping[str, str]]:

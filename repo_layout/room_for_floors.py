@@ -14,7 +14,7 @@ from contracts.findings import Finding
 from contracts.model import Contract, Eligibility, Unit
 from contracts.values import format_size
 from correlation_groups.spread import lot
-from pools.eligibility import class_of, eligible, instances_per_host, units_per_instance
+from pools.eligibility import class_of, eligible, fitting_into, instances_when_empty, units_per_instance
 from pools.model import InstanceShape, Pool
 from repo_layout.blame import Attributed, fields_of
 from repo_layout.documents import RegionEntry
@@ -29,7 +29,7 @@ FLOOR_BY = ("floor", "unit", "eligibility", "runsOn")
 def rows_fit_hosts(estate: Estate) -> Iterator[Finding]:
     """Every row's instance fits one host of its aggregate."""
     for pool in estate.pools:
-        if instances_per_host(pool.hosts, pool.instance) >= 1:
+        if fitting_into(pool.hosts, pool.instance) >= 1:
             continue
         host, wants = pool.hosts, pool.instance
         pairs = (
@@ -66,20 +66,12 @@ class _Rest:
             self.local_disk - taken * shape.local_disk,
         )
 
-    def fits(self, shape: InstanceShape) -> int:
-        fits = [self.vcpu // shape.vcpu, self.memory // shape.memory]
-        if shape.gpu:
-            fits.append(self.gpu // shape.gpu)
-        if shape.local_disk:
-            fits.append(self.local_disk // shape.local_disk)
-        return min(fits)
-
 
 def _take(hosts: Counter[_Rest], shape: InstanceShape, wanted: int) -> int:
     """Instances that go into the hosts, at most `wanted`; the fullest host first, and never across two hosts."""
     taken = 0
     for rest in sorted(hosts, key=lambda rest: (rest.vcpu, rest.memory, rest.gpu, rest.local_disk)):
-        each = rest.fits(shape)
+        each = fitting_into(rest, shape)
         if each < 1:
             continue
         count = hosts.pop(rest)
@@ -197,7 +189,7 @@ def _place(asking: _Asking, left: Mapping[str, Counter[_Rest]]) -> int:
     units = asking.contract.floor
     for pool in asking.fitting:
         whole = lot(units_per_instance(asking.contract, pool), asking.contract.gang_size)
-        room = sum(rest.fits(pool.instance) * count for rest, count in left[pool.aggregate].items())
+        room = sum(fitting_into(rest, pool.instance) * count for rest, count in left[pool.aggregate].items())
         lots = min(-(-units // whole.units), room // whole.instances)
         _take(left[pool.aggregate], pool.instance, lots * whole.instances)
         units -= lots * whole.units
@@ -211,7 +203,7 @@ def _no_room(estate: Estate, asking: _Asking, *, region: str, asked: int, short:
     name = class_of(contract.eligibility)
     held: dict[str, int] = {}
     for pool in fitting:
-        holds = units_per_instance(contract, pool) * instances_per_host(pool.hosts, pool.instance) * pool.hosts.count
+        holds = units_per_instance(contract, pool) * instances_when_empty(pool)
         held[pool.aggregate] = max(held.get(pool.aggregate, 0), holds)
     message = (
         f"the floors of class {name} in {region} do not fit its committed capacity: {asked} units are asked for up to "

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from contracts.findings import Finding, Severity
-from contracts.model import Unit
+from contracts.findings import Finding, Severity, listed
 from contracts.values import format_size
 from correlation_groups.reach import Field, Shortfall
 from pools.eligibility import (
     REACTION_S,
     RELAY_S,
+    Shape,
     attributes_match,
     checkpoint_on_notice,
     class_of,
+    drain_needs_s,
     units_per_instance,
 )
-from pools.model import InstanceShape, Pool
+from pools.model import Pool
 from repo_layout.blame import Attributed
 from repo_layout.known_names import at
 from repo_layout.reach import Ground, Reach, shares_of
@@ -55,12 +56,13 @@ def _lacking(ground: Ground, reach: Reach) -> str:
         return f"none of {len(pools)} offers class {name} as its eligibility asks for it"
     largest = max(matching, key=lambda pool: (pool.instance.vcpu, pool.instance.memory, pool.name))
     return (
-        f"it takes {_size(contract.unit)}, and the largest of {len(matching)} instances of class {name}, "
-        f"{largest.name}, has {_size(largest.instance)}"
+        f"it takes {shape_text(contract.unit)}, and the largest of {len(matching)} instances of class {name}, "
+        f"{largest.name}, has {shape_text(largest.instance)}"
     )
 
 
-def _size(shape: Unit | InstanceShape) -> str:
+def shape_text(shape: Shape) -> str:
+    """A unit or an instance as messages write it; GPUs and disk where it has some."""
     parts = [f"{shape.vcpu} vCPU", format_size(shape.memory)]
     parts += [f"{shape.gpu} GPU"] if shape.gpu else []
     parts += [f"{format_size(shape.local_disk)} of disk"] if shape.local_disk else []
@@ -93,13 +95,13 @@ def _too_few_left(reach: Reach, before: tuple[Pool, ...], after: tuple[Pool, ...
 
 def _does_not_fit(ground: Ground, reach: Reach) -> Finding:
     budget, margin = reach.contract.drain.budget, reach.region.verification_margin
-    needs = budget + RELAY_S + REACTION_S + margin
+    needs = drain_needs_s(reach.contract, verification_margin_s=margin)
     usable = reach.usable
     out = sorted(set(usable.offered) - set(usable.draining), key=lambda pool: (pool.notice_window_s, pool.name))
-    listed = ", ".join(f"{pool.name} {pool.notice_window_s} s" for pool in out[:SHOWN])
+    told = [f"{pool.name} {pool.notice_window_s} s" for pool in out]
     message = (
         f"the drain needs {needs} s ({budget} s budget, {RELAY_S} s relay, {REACTION_S} s reaction, {margin} s "
-        f"verification), longer than the notice of {len(out)} of {len(usable.offered)} pools ({listed}{_more(out)}); "
+        f"verification), longer than the notice of {len(out)} of {len(usable.offered)} pools ({listed(told, SHOWN)}); "
         f"{_left(reach, usable.draining)}"
     )
     longest = max(pool.notice_window_s for pool in out) - RELAY_S - REACTION_S - margin
@@ -117,14 +119,14 @@ def _cannot_be_written(ground: Ground, reach: Reach) -> Finding:
         return -(-size * held[pool.name] // pool.checkpoint_throughput)
 
     out = sorted(set(usable.draining) - set(usable.fitting), key=lambda pool: (-takes(pool), pool.name))
-    listed = ", ".join(
+    told = [
         f"{pool.name} {takes(pool)} s for {held[pool.name]} x {format_size(size)} at "
         f"{format_size(pool.checkpoint_throughput)}/s"
-        for pool in out[:SHOWN]
-    )
+        for pool in out
+    ]
     message = (
         f"the on-notice checkpoints of one instance do not fit the drain budget of {budget} s in {len(out)} of "
-        f"{len(usable.draining)} pools ({listed}{_more(out)}); {_left(reach, usable.fitting)}"
+        f"{len(usable.draining)} pools ({listed(told, SHOWN)}); {_left(reach, usable.fitting)}"
     )
     most = min(budget * pool.checkpoint_throughput // held[pool.name] for pool in out) // 2**20 * 2**20
     place = at(ground.estate, f"contract/{contract.name}/checkpoint/size")
@@ -136,10 +138,6 @@ def _cannot_be_written(ground: Ground, reach: Reach) -> Finding:
 
 def _left(reach: Reach, pools: tuple[Pool, ...]) -> str:
     return f"the {len(pools)} that are left do not give the spread for {reach.interruptible} units"
-
-
-def _more(pools: list[Pool]) -> str:
-    return f" and {len(pools) - SHOWN} more" if len(pools) > SHOWN else ""
 
 
 def bounds_reachable(ground: Ground) -> Iterator[Attributed]:

@@ -73,12 +73,13 @@ def parse(file: str, content: bytes) -> Parsed:
 
 # ------------------------------------------------------------------------------------------------------ events to data
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser where PyYAML was built with it
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The C parser where PyYAML was built with it."""
 
 
 def _events(text: str) -> Iterator[yaml.Event]:
     """The parser's events, as `yaml.parse` yields them, with one call for each."""
-    loader = _LOADER(text)
+    loader = LOADER(text)
     try:
         while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
             yield event

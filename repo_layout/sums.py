@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from contracts.errors import Place
-from contracts.findings import Finding
+from contracts.findings import Finding, listed
 from contracts.model import Contract
 from contracts.values import Money
 from repo_layout.blame import Attributed
@@ -38,9 +38,20 @@ def milli_ncu(unit_of: Contract, factors: Mapping[str, int]) -> int:
     return size + unit.gpu * 1000 * factors.get(unit_of.eligibility.gpu_family or "", 0)
 
 
+def ncu_text(milli: int) -> str:
+    """Thousandths of an NCU as NCU, with the decimals that they need."""
+    return f"{Decimal(milli).scaleb(-3).normalize():f}"
+
+
 def gpu_factors(estate: Estate) -> Mapping[str, int]:
     """NCU of one GPU by family."""
     return {factor.family: factor.ncu for factor in estate.settings.gpu_factors}
+
+
+def fallback_limit(contract: Contract, currency: str) -> Money | None:
+    """What the contract may spend a day on fallback; None for nothing, and for another currency, which is EBT-212's."""
+    limit = contract.fallback.limit_per_day if contract.fallback.allowed else None
+    return limit if limit is not None and limit.currency == currency else None
 
 
 def teams_within_limits(ground: Ground) -> Iterator[Attributed]:
@@ -67,10 +78,10 @@ def _over_ncu(
     over = total - team.ncu_limit * 1000
     if over <= 0:
         return None
-    heaviest = _heaviest([_Weight(one.name, Decimal(size), f"{_ncu(size)} NCU") for size, one in sizes])
+    heaviest = _heaviest([_Weight(one.name, Decimal(size), f"{ncu_text(size)} NCU") for size, one in sizes])
     message = (
-        f"the contracts of {team.name} ask for {_ncu(total)} NCU at their maxima, {_ncu(over)} above the team's limit "
-        f"of {team.ncu_limit}: {heaviest}"
+        f"the contracts of {team.name} ask for {ncu_text(total)} NCU at their maxima, {ncu_text(over)} above the "
+        f"team's limit of {team.ncu_limit}: {heaviest}"
     )
     hint = "lower a maximum, or have the team's limit raised"
     keys = {f"contract/{one.name}/{name}" for one in contracts for name in COUNTED_BY}
@@ -126,14 +137,9 @@ class _Limit:
 
 
 def _limits(estate: Estate, contracts: Sequence[Contract]) -> list[_Limit]:
-    """What contracts may spend a day; an amount in another currency is EBT-212's."""
-    return [
-        _Limit(contract, limit)
-        for contract in contracts
-        if contract.fallback.allowed
-        and (limit := contract.fallback.limit_per_day) is not None
-        and limit.currency == estate.settings.currency
-    ]
+    """What contracts may spend a day."""
+    currency = estate.settings.currency
+    return [_Limit(one, limit) for one in contracts if (limit := fallback_limit(one, currency)) is not None]
 
 
 def _total(limits: Sequence[_Limit]) -> Money:
@@ -157,9 +163,4 @@ class _Weight:
 def _heaviest(weights: Sequence[_Weight]) -> str:
     """`a 40 NCU, b 20 NCU and 3 more`."""
     ordered = sorted(weights, key=lambda one: (-one.weight, one.name))
-    listed = ", ".join(f"{one.name} {one.shown}" for one in ordered[:HEAVIEST])
-    return listed + (f" and {len(ordered) - HEAVIEST} more" if len(ordered) > HEAVIEST else "")
-
-
-def _ncu(milli: int) -> str:
-    return f"{Decimal(milli).scaleb(-3).normalize():f}"
+    return listed([f"{one.name} {one.shown}" for one in ordered], HEAVIEST)

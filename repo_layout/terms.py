@@ -15,15 +15,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from contracts.errors import Place
-from contracts.findings import Finding, Severity
+from contracts.findings import Finding, Severity, listed
 from contracts.model import Contract
-from correlation_groups.spread import Shares
 from pools.eligibility import class_of
 from repo_layout.blame import SPREAD_BY, Attributed, fields_of
 from repo_layout.documents import WaiverFile
 from repo_layout.known_names import at
 from repo_layout.model import Estate
-from repo_layout.reach import Ground
+from repo_layout.reach import Ground, shares_without_waivers
 
 SOON = dt.timedelta(days=30)
 """How long before its end a term is pointed out: what has to be approved again takes its weeks."""
@@ -78,8 +77,7 @@ def terms_ending(ground: Ground) -> Iterator[Finding]:
 def _relied(term: _Term) -> str:
     if not term.relied_on:
         return ""
-    more = f" and {len(term.relied_on) - NAMED} more" if len(term.relied_on) > NAMED else ""
-    return f"; relied on by {', '.join(term.relied_on[:NAMED])}{more}"
+    return f"; relied on by {listed(term.relied_on, NAMED)}"
 
 
 def _terms(ground: Ground) -> Iterator[_Term]:
@@ -91,8 +89,7 @@ def _terms(ground: Ground) -> Iterator[_Term]:
 def _waivers(ground: Ground) -> Iterator[_Term]:
     """Each waiver, with the contracts that could not be spread without it."""
     estate = ground.estate
-    bounds = estate.settings.bounds
-    plain = Shares(bounds.pool_share * 10, bounds.group_share * 10, bounds.pools)
+    plain = shares_without_waivers(estate)
     needing: dict[tuple[str, str], list[Contract]] = {}
     for reach in ground.reaches:
         if reach.usable.waived and reach.first_shortfall_under(plain) is not None:
@@ -118,13 +115,12 @@ def _renew(waiver: WaiverFile) -> str:
 def _approvals(estate: Estate) -> Iterator[_Term]:
     """Each approval; what it allowed is over, so only whoever touches it now is told."""
     for approval in estate.approvals:
-        key = f"approval/{approval.granted.isoformat()}-{approval.subject}"
         yield _Term(
             f"the approval of {approval.subject}",
             approval.expires,
-            at(estate, f"{key}/expires"),
+            at(estate, f"{approval.key}/expires"),
             (),
-            frozenset({key}),
+            frozenset({approval.key}),
             f"have {approval.approver} approve it again in a new file, or remove it",
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from contracts.findings import Finding
-from pools.eligibility import class_of, instances_per_host, units_per_instance
+from pools.eligibility import class_of, instances_when_empty, units_per_instance
 from repo_layout.blame import SIZED_BY, Attributed, fields_of
 from repo_layout.known_names import at
 from repo_layout.model import Estate
@@ -40,8 +40,7 @@ def _too_large(estate: Estate, reach: Reach) -> Finding | None:
     contract, size = reach.contract, reach.contract.gang_size
     held = {pool.aggregate: 0 for pool in reach.usable.fitting}
     for pool in reach.usable.fitting:
-        each = units_per_instance(contract, pool)
-        units = each * instances_per_host(pool.hosts, pool.instance) * pool.hosts.count
+        units = units_per_instance(contract, pool) * instances_when_empty(pool)
         held[pool.aggregate] = max(held[pool.aggregate], units)
     largest = max(held, key=lambda name: (held[name], name))
     if held[largest] >= size:

@@ -19,8 +19,8 @@ from contracts.errors import Refused
 from contracts.model import Contract
 from pools.join_profiles import ClusterJoin, Enrolment, Join, JoinProfileFile
 from pools.model import Pool
-from repo_layout.admission import TAINT_KEY, WORKLOAD_LABEL
-from repo_layout.admission_slurm import FEATURE, PARTITION_FEATURE
+from repo_layout.admission import TAINT_EFFECT, TAINT_KEY, WORKLOAD_LABEL
+from repo_layout.admission_slurm import features_of
 from repo_layout.model import Estate
 
 NODE_BUNDLE: Final = "NODE_BUNDLE"
@@ -160,19 +160,14 @@ def facts_of(
         "REGION": pool.region,
         "POOL": pool.name,
         "WORKLOAD": workload,
-        "TAINT": f"{TAINT_KEY}={workload}:NoSchedule",
-        "LABEL": slurm_features(workload, slurm.partition) if slurm else f"{WORKLOAD_LABEL}={workload}",
+        "TAINT": f"{TAINT_KEY}={workload}:{TAINT_EFFECT}",
+        "LABEL": ",".join(features_of(workload, slurm.partition)) if slurm else f"{WORKLOAD_LABEL}={workload}",
         "CLUSTER": how.cluster.name,
         "CLUSTER_ENDPOINT": how.cluster.endpoint,
         "CLUSTER_FINGERPRINT": how.cluster.fingerprint,
         "ENROLMENT_ENDPOINT": how.enrolment.endpoint,
         "ENROLMENT_FINGERPRINT": how.enrolment.fingerprint,
     }
-
-
-def slurm_features(workload: str, partition: str) -> str:
-    """The node features that stand for the label: one for the workload, one for the partition that its jobs use."""
-    return f"{FEATURE}{workload},{PARTITION_FEATURE}{partition}"
 
 
 def placeholders(template: str) -> list[str]:

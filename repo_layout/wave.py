@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from contracts.findings import Finding
+from contracts.findings import Finding, listed
 from contracts.model import Contract
 from contracts.values import format_size
 from pools.eligibility import checkpoint_on_notice, class_of
@@ -175,15 +175,12 @@ def _too_much(estate: Estate, region: RegionEntry, wave: Wave, writing: Sequence
     inside = wave.together.domains
     sized = [(r.contract.name, r.most_in(inside), checkpoint_on_notice(r.contract)) for r in writing]
     sized.sort(key=lambda part: (-part[1] * part[2], part[0]))
-    listed = ", ".join(
-        f"{name} {about(units * size)} ({units} x {about(size)})" for name, units, size in sized[:HEAVIEST]
-    )
-    more = f" and {len(sized) - HEAVIEST} more" if len(sized) > HEAVIEST else ""
+    told = [f"{name} {about(units * size)} ({units} x {about(size)})" for name, units, size in sized]
     also = f"; {others} more {'group asks' if others == 1 else 'groups ask'} for too much" if others else ""
     message = (
         f"when {wave.together.kind} {wave.together.name} of {region.name} is taken back, up to {about(wave.amount)} of "
         f"on-notice checkpoints are due within {wave.due_s} s and need {wave.needs_s(gateway)} s of a gateway with "
-        f"{about(gateway)}/s: {listed}{more}{also}"
+        f"{about(gateway)}/s: {listed(told, HEAVIEST)}{also}"
     )
     per_second = -(-wave.amount // max(1, wave.due_s))
     needed = -(-per_second // 2**20) * 2**20

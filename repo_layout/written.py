@@ -12,10 +12,10 @@ from typing import Protocol
 
 import yaml
 
+from repo_layout.strict_yaml import LOADER
+
 Mark = tuple[int, int]
 """Line and column, both from 0."""
-
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(slots=True)
@@ -82,9 +82,7 @@ class _Builder:
         self.scalars: list[tuple[Mark, Mark]] = []
 
     def read(self, text: str) -> Node:
-        events = (
-            e for e in yaml.parse(text, Loader=_LOADER) if isinstance(e, yaml.NodeEvent | yaml.CollectionEndEvent)
-        )
+        events = (e for e in yaml.parse(text, Loader=LOADER) if isinstance(e, yaml.NodeEvent | yaml.CollectionEndEvent))
         return self._node(next(events), events, None)
 
     def _node(self, event: yaml.Event, events: Iterator[yaml.Event], holder: Entry | None) -> Node:

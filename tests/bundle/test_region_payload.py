@@ -176,6 +176,14 @@ def test_any_bytes_are_refused_and_never_anything_worse(raw: bytes) -> None:
         read_region(raw)
 
 
+def test_a_region_that_no_reader_would_take_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("repo_layout.payload.MAX_REGION_PAYLOAD", len(GOOD))
+    assert region_payload(reference(), "cadiz") == GOOD
+    monkeypatch.setattr("repo_layout.payload.MAX_REGION_PAYLOAD", len(GOOD) - 1)
+    with pytest.raises(Refused, match=f"the payload of cadiz has {len(GOOD):,} bytes, more than .*: split the region"):
+        region_payload(reference(), "cadiz")
+
+
 def test_a_region_that_is_not_there_is_a_key_error() -> None:
     with pytest.raises(KeyError):
         region_payload(reference(), "atlantis")

@@ -25,15 +25,13 @@ from tests.checks.estates import FORECAST, HINDCAST, minimal
     ],
 )
 def test_each_edit_touches_the_things_it_names_and_no_other(name: str, keys: set[str]) -> None:
-    assert changed(after(), after(EDITS[name])) == keys
+    assert changed(things(after()), things(after(EDITS[name]))) == keys
 
 
 def test_without_a_base_everything_counts_as_changed() -> None:
-    estate = after()
-    assert changed(None, estate) == set(things(estate))
-    assert {"settings/bounds", "settings/pauses", "team/tides", "contract/forecast", "cluster/north-k8s"} <= changed(
-        None, estate
-    )
+    now = things(after())
+    assert changed({}, now) == set(now)
+    assert {"settings/bounds", "settings/pauses", "team/tides", "contract/forecast", "cluster/north-k8s"} <= set(now)
 
 
 def test_every_key_is_one_that_the_estate_can_place() -> None:
@@ -42,7 +40,7 @@ def test_every_key_is_one_that_the_estate_can_place() -> None:
 
 
 def test_what_is_gone_is_told_by_its_old_key() -> None:
-    assert "contract/nowcast" in changed(after(EDITS["new"]), after())
+    assert "contract/nowcast" in changed(things(after(EDITS["new"])), things(after()))
 
 
 @pytest.mark.parametrize(
@@ -57,12 +55,12 @@ def test_what_is_gone_is_told_by_its_old_key() -> None:
     ],
 )
 def test_the_same_said_otherwise_is_no_change(edit: Edit) -> None:
-    assert changed(after(), after(edit)) == frozenset()
+    assert changed(things(after()), things(after(edit))) == frozenset()
 
 
 def test_the_order_of_files_is_no_change() -> None:
     files = edited()
-    assert changed(estate_of(minimal()), estate_of(reversed_files(files.items()))) == frozenset()
+    assert changed(things(estate_of(minimal())), things(estate_of(reversed_files(files.items())))) == frozenset()
 
 
 def test_a_deputy_before_another_is_a_change_because_they_are_asked_in_turn() -> None:
@@ -70,7 +68,7 @@ def test_a_deputy_before_another_is_a_change_because_they_are_asked_in_turn() ->
         after(swap("directory.yaml", "deputies: [tides-lead]", f"deputies: [{names}]"))
         for names in ("tides-lead, head-of-cloud", "head-of-cloud, tides-lead")
     )
-    assert changed(one, other) == {"directory/tides-oncall"}
+    assert changed(things(one), things(other)) == {"directory/tides-oncall"}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contracts.findings import Severity
-from repo_layout.change import Effects, Renamed, Turn, changed, effects
+from repo_layout.change import Effects, Renamed, Turn, changed, effects, things
 from repo_layout.change_fields import FieldChange, fields_changed
 from repo_layout.change_pools import Changer, PoolCause
 from repo_layout.change_spread import DOMAINS, Slack
@@ -19,8 +19,8 @@ def of(*edits: Edit, base: Estate | None = None) -> Effects:
 
 
 def test_nothing_changed_is_no_effect() -> None:
-    assert of().none
-    assert of(EDITS["comment"], EDITS["prose"]).none
+    assert of() == Effects()
+    assert of(EDITS["comment"], EDITS["prose"]) == Effects()
 
 
 def test_a_field_is_told_as_a_file_writes_it() -> None:
@@ -187,7 +187,7 @@ def test_a_pause_is_not_blamed_for_what_was_wrong_before() -> None:
     tight = swap("ebbtide.yaml", "ncuLimit: 400", "ncuLimit: 200")
     files = edited(tight, EDITS["no pool"], EDITS["pause"])
     before = estate_of(edited(tight, EDITS["no pool"]))
-    keys = changed(before, estate_of(files))
+    keys = changed(things(before), things(estate_of(files)))
     errors = {one.code for one in check(estate_of(files), changed=keys) if one.severity is Severity.ERROR}
     assert errors == {"EBT-206"}  # a name that is declared nowhere is wrong whoever changed what
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.findings import Finding
-from pools.eligibility import instances_per_host
+from pools.eligibility import fitting_into
 from repo_layout.feasibility import check
 from repo_layout.model import Estate
 from repo_layout.room_for_floors import left_after_floors
@@ -70,7 +70,7 @@ def test_floors_that_are_accepted_can_be_packed(
     hosts: int, rows: list[int], floors: tuple[tuple[int, int], tuple[int, int]]
 ) -> None:
     estate = estate_with(hosts, 12, sorted(rows), floors)
-    assert all(instances_per_host(pool.hosts, pool.instance) for pool in estate.pools if pool.committed)
+    assert all(fitting_into(pool.hosts, pool.instance) for pool in estate.pools if pool.committed)
     if not refused(estate):
         assert _packable(hosts, 12, rows, floors)
 

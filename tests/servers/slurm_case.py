@@ -64,7 +64,8 @@ def view(*contracts: Admitted, version: int = 7, expires_ms: int = FAR_FUTURE_MS
 def instance(name: str, workload: str, *more: str) -> Node:
     """A node that carries what an instance of a workload carries when it joins."""
     entry = next(one for one in CONTRACTS if one.workload == workload)
-    return Node(name, f"CPUs=8 RealMemory=64000 Feature={','.join((*features_of(entry), *more))}")
+    features = (*features_of(entry.workload, entry.partition), *more)
+    return Node(name, f"CPUs=8 RealMemory=64000 Feature={','.join(features)}")
 
 
 PARTITIONS = """\
