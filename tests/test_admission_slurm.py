@@ -236,15 +236,22 @@ strange_jobs = st.fixed_dictionaries(
     },
 )
 
+nearly_good_jobs = st.fixed_dictionaries(
+    {"comment": st.sampled_from(["contract:alpha", "contract:beta"]), "partition": st.just("batch")},
+    optional={"features": pieces, "prefer": pieces, "num_tasks": st.integers(0, 9), "requeue": st.integers(0, 2)},
+)
+GOOD: dict[str, str | int] = {"comment": "contract:alpha", "partition": "batch"}
 
-@given(st.lists(strange_jobs, min_size=30, max_size=60), st.sampled_from(LUAS))
+
+@given(st.lists(strange_jobs | nearly_good_jobs, min_size=30, max_size=60), st.sampled_from(LUAS))
 @settings(max_examples=8, deadline=None)
 def test_no_job_makes_the_script_fail_and_what_it_lets_in_is_bound(
     jobs: list[dict[str, str | int]], interpreter: str
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        verdicts = judged(Path(folder), [batch("alpha") | job for job in jobs], interpreter)
-    for job, verdict in zip(jobs, verdicts, strict=True):
+        verdicts = judged(Path(folder), [batch("alpha") | job for job in (GOOD, *jobs)], interpreter)
+    assert verdicts[0].admitted
+    for job, verdict in zip((GOOD, *jobs), verdicts, strict=True):
         assert "a fault in the check" not in verdict.said, (job, verdict)
         reclaimable = "batch" in str(job.get("partition", "")).split(",") or "ebbtide_" in str(job.get("features", ""))
         if verdict.admitted and reclaimable:

@@ -138,10 +138,27 @@ local function is_ours(name, parts)
   return true
 end
 
+-- Words ----------------------------------------------------------------------------------------------------------
+
+local function refuse(what, remedy)
+  error({what = what, remedy = remedy}, 0)
+end
+
+-- Text of users and files on its way to a terminal and a log: no control characters, not endless.
+local function plain(text)
+  return (tostring(text):sub(1, 200):gsub("[%c\127-\255]", "?"))
+end
+
 -- Where Slurm sends a job that names no partition: to the one of its reservation, and only then to the default.
+-- Slurm tells us of reservations by the second: one made in the same second as another change
+-- stays unknown here until the next change.
 local function unnamed_partition(job, parts)
   local wanted = job.reservation
   local kept = wanted and wanted ~= "" and slurm.reservations and slurm.reservations[wanted]
+  if not kept and wanted and wanted ~= "" and slurm.reservations and not wanted:find(",", 1, true) then
+    refuse("slurmctld has not told of reservation " .. plain(wanted) .. ", so that its partition is not known",
+      "name the partition with -p, or a contract with --comment=contract:NAME")
+  end
   if kept and kept.partition and kept.partition ~= "" then return kept.partition end
   for name, part in pairs(parts or {}) do
     if part.flag_default == 1 then return name end
@@ -158,17 +175,6 @@ local function ours_among(partition, parts)
     if is_ours(name, parts) then return name end
   end
   return nil
-end
-
--- Words ----------------------------------------------------------------------------------------------------------
-
-local function refuse(what, remedy)
-  error({what = what, remedy = remedy}, 0)
-end
-
--- Text of users and files on its way to a terminal and a log: no control characters, not endless.
-local function plain(text)
-  return (tostring(text):sub(1, 200):gsub("[%c\127-\255]", "?"))
 end
 
 local function candidates(partition, account)

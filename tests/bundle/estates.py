@@ -8,10 +8,9 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from repo_layout.load import assemble, judge, read
 from repo_layout.model import Estate
 from repo_layout.tree import Tree
-from tests.checks.estates import ROOT, files_of
+from tests.checks.estates import ROOT, assembled, files_of
 
 COMMIT = "c" * 40
 One = TypeVar("One")
@@ -25,10 +24,7 @@ def reference() -> Estate:
 
 
 def estate_of(files: dict[str, bytes]) -> Estate:
-    tree = Tree(COMMIT, files, committed_at=1_790_000_000_000)
-    estate = assemble(tree, [judge(source) for source in read(tree).sources]).estate
-    assert estate is not None
-    return estate
+    return assembled(Tree(COMMIT, files, committed_at=1_790_000_000_000))
 
 
 def some_of(items: tuple[One, ...], cut: tuple[int, int]) -> tuple[One, ...]:

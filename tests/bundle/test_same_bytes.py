@@ -15,12 +15,9 @@ import pytest
 from repo_layout.adapters.git import read_commit, read_worktree
 from repo_layout.adapters.git_lay import Authorship, lay
 from repo_layout.compiled import compiled_files
-from repo_layout.load import assemble, judge, read
-from repo_layout.model import Estate
 from repo_layout.sign import COMPILED
-from repo_layout.tree import Tree
 from tests.bundle.estates import estate_of
-from tests.checks.estates import ROOT, files_of
+from tests.checks.estates import ROOT, assembled, files_of
 
 ESTATE = ROOT / "repo_layout" / "estate"
 AUTHORSHIP = Authorship("Ann", "ann@example.org", 1_790_000_000, "Lay it down\n")
@@ -34,12 +31,6 @@ estate = assemble(tree, [judge(source) for source in read(tree).sources]).estate
 files = {name: hashlib.sha256(content).hexdigest() for name, content in compiled_files(estate, "cadiz").items()}
 json.dump(files, sys.stdout)
 """
-
-
-def estate_at(tree: Tree) -> Estate:
-    estate = assemble(tree, [judge(source) for source in read(tree).sources]).estate
-    assert estate is not None
-    return estate
 
 
 @pytest.fixture(name="bare", scope="module")
@@ -70,9 +61,9 @@ def test_a_bare_clone_a_clone_with_a_work_tree_and_the_files_on_disk_give_the_sa
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "--quiet", str(bare), str(clone)], check=True)
     (clone / "ebbtide.yaml").write_text("not: committed\n", encoding="utf-8")
-    commit = estate_at(read_commit(str(bare), "HEAD"))
-    assert compiled_files(estate_at(read_commit(str(clone), "HEAD")), "cadiz") == compiled_files(commit, "cadiz")
-    disk = dict(compiled_files(estate_at(read_worktree(ESTATE)), "cadiz"))
+    commit = assembled(read_commit(str(bare), "HEAD"))
+    assert compiled_files(assembled(read_commit(str(clone), "HEAD")), "cadiz") == compiled_files(commit, "cadiz")
+    disk = dict(compiled_files(assembled(read_worktree(ESTATE)), "cadiz"))
     assert disk.pop(COMPILED) != compiled_files(commit, "cadiz")[COMPILED]  # the list alone names the commit
     assert disk.items() <= compiled_files(commit, "cadiz").items()
 

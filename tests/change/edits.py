@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from repo_layout.load import Known, assemble, read
 from repo_layout.model import Estate
 from repo_layout.tree import Tree
-from tests.checks.estates import FORECAST, GENERAL, HINDCAST, minimal
+from tests.checks.estates import FORECAST, GENERAL, HINDCAST, changed, minimal
 
 Files = Mapping[str, bytes]
 Edit = Callable[[dict[str, bytes]], None]
@@ -42,8 +42,7 @@ def swap(path: str, old: str, new: str) -> Edit:
     """Some text of one file for another."""
 
     def edit(files: dict[str, bytes]) -> None:
-        assert old in files[path].decode(), f"{old!r} does not stand in {path}"
-        files[path] = files[path].decode().replace(old, new).encode()
+        files.update(changed(path, (old, new), files=files))
 
     return edit
 
@@ -70,7 +69,7 @@ def copied(path: str, to: str, old: str, new: str) -> Edit:
     """A copy of one file under another name."""
 
     def edit(files: dict[str, bytes]) -> None:
-        files[to] = files[path].decode().replace(old, new).encode()
+        files[to] = changed(path, (old, new), files=files)[path]
 
     return edit
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from contracts.errors import Place
 from contracts.findings import Finding
 from repo_layout.layout import Kind, Located
+from repo_layout.load import assemble, judge, read
+from repo_layout.model import Estate
 from repo_layout.schema_layer import NoSchema, SchemaChecker
 from repo_layout.source import Source
 from repo_layout.strict_yaml import Parsed
@@ -59,6 +61,13 @@ def laid_over(sample: Path) -> tuple[dict[str, bytes], str]:
     removed = over.pop(REMOVED, b"").decode().split()
     day = over.pop(COMMITTED, b"").decode().strip()
     return {path: content for path, content in (minimal() | over).items() if path not in removed}, day
+
+
+def assembled(tree: Tree) -> Estate:
+    """The estate of a tree whose files are well formed."""
+    estate = assemble(tree, [judge(source) for source in read(tree).sources]).estate
+    assert estate is not None
+    return estate
 
 
 def in_hall_1(files: Mapping[str, bytes], *domains: str) -> dict[str, bytes]:

@@ -26,6 +26,7 @@ from tests.checks.estates import (
     HINDCAST,
     INVALID,
     ROOT,
+    assembled,
     changed,
     files_of,
     laid_over,
@@ -40,11 +41,7 @@ JULY = 1_782_907_200_000
 
 
 def estate_of(files: Mapping[str, bytes], *, at: int = 0) -> Estate:
-    tree = Tree("worktree", dict(files), committed_at=at)
-    sources = read(tree).sources
-    estate = assemble(tree, [judge(source) for source in sources]).estate
-    assert estate is not None
-    return estate
+    return assembled(Tree("worktree", dict(files), committed_at=at))
 
 
 def troubled_files() -> dict[str, bytes]:

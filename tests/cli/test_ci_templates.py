@@ -27,9 +27,6 @@ GITHUB = ROOT / "deploy" / "ci" / "github" / "ebbtide.yml"
 GITLAB = ROOT / "deploy" / "ci" / "gitlab" / "ebbtide.gitlab-ci.yml"
 BIN = Path(sys.executable).parent
 
-# What the templates name and this version does not have yet; a line that is no longer needed fails.
-COMING: set[tuple[str, str]] = set()
-
 
 @dataclass(frozen=True)
 class Step:
@@ -77,10 +74,6 @@ def command_lines(script: str) -> list[list[str]]:
     return found
 
 
-def coming(words: list[str]) -> set[tuple[str, str]]:
-    return {one for one in COMING if words[0] == one[0] and (not one[1] or one[1] in words)}
-
-
 def against(words: list[str]) -> list[str]:
     """The words as the host's variables make them."""
     given = [part for word in words for part in (["--base", "0" * 40] if word == "$EBBTIDE_AGAINST" else [word])]
@@ -107,13 +100,7 @@ def test_the_templates_call_the_commands_that_they_are_for() -> None:
 @pytest.mark.parametrize(("step", "words"), LINES, ids=lambda part: part[0] if isinstance(part, list) else str(part))
 def test_a_template_names_no_command_or_option_that_is_not_there(step: Step, words: list[str]) -> None:
     typed = against(words)
-    assert takes(typed) or coming(typed), f"{step}: ebbtide {shlex.join(typed)}"
-
-
-def test_nothing_that_is_there_is_still_called_coming() -> None:
-    met = [(one, takes(against(words))) for _, words in LINES for one in coming(against(words))]
-    assert {one for one, _ in met} == COMING
-    assert {one for one, there in met if there} == set(), "take these out of COMING"
+    assert takes(typed), f"{step}: ebbtide {shlex.join(typed)}"
 
 
 @pytest.mark.parametrize(("path", "schema"), [(GITHUB, "vendor.github-workflows"), (GITLAB, "vendor.gitlab-ci")])
@@ -212,15 +199,6 @@ def cue() -> Path:
     return Path(found)
 
 
-def on_disk(script: str) -> str:
-    """The script without what this version does not have yet."""
-    for command, option in COMING:
-        if command == "validate" and option:
-            script = script.replace(f'{option} "$BASE" ', "").replace("$EBBTIDE_AGAINST ", "")
-            script = script.replace("$EBBTIDE_AGAINST", "")
-    return script
-
-
 JUDGING = [step for step in STEPS if "ebbtide validate" in step.script]
 
 
@@ -232,7 +210,7 @@ def test_judging_steps_end_as_the_estate_deserves(step: Step, estate: Path, *, w
         contract.write_text(contract.read_text("utf-8").replace("maximum: 25", "maximum: 025"), encoding="utf-8")
         commit_all(estate, "wrong")
     base = git("rev-parse", "HEAD^", at=estate)
-    done = shell(on_disk(step.script), estate, {"BASE": base, "EBBTIDE_AGAINST": f"--base {base}"})
+    done = shell(step.script, estate, {"BASE": base, "EBBTIDE_AGAINST": f"--base {base}"})
     writes_a_file = "ebbtide.sarif" in step.script
     assert (done.returncode, done.stderr) == (1 if wrong and not writes_a_file else 0, "")
     if writes_a_file:
@@ -248,11 +226,7 @@ def test_judging_steps_end_as_the_estate_deserves(step: Step, estate: Path, *, w
 WRITING = [step for step in STEPS if step.script.count("ebbtide diff") and "comment" not in step.script]
 
 
-def runs(step: Step) -> bool:
-    return not any(coming(against(words)) for words in command_lines(step.script))
-
-
-@pytest.mark.parametrize("step", [step for step in WRITING if runs(step)], ids=str)
+@pytest.mark.parametrize("step", WRITING, ids=str)
 def test_the_effects_of_a_change_are_written_for_the_comment(step: Step, estate: Path) -> None:
     done = shell(step.script, estate, {"BASE": git("rev-parse", "HEAD^", at=estate)})
     assert (done.returncode, done.stderr) == (0, "")
@@ -262,7 +236,7 @@ def test_the_effects_of_a_change_are_written_for_the_comment(step: Step, estate:
 COMMENTING = [step for step in STEPS if "comment" in step.script]
 
 
-@pytest.mark.parametrize("step", [step for step in COMMENTING if runs(step)], ids=str)
+@pytest.mark.parametrize("step", COMMENTING, ids=str)
 def test_the_effects_end_in_one_comment(step: Step, estate: Path) -> None:
     if step.host == "gitlab":
         (estate / ".gitlab").mkdir()
@@ -284,7 +258,7 @@ def test_the_effects_end_in_one_comment(step: Step, estate: Path) -> None:
 PUBLISHING = [step for step in STEPS if "ebbtide publish" in step.script]
 
 
-@pytest.mark.parametrize("step", [step for step in PUBLISHING if runs(step)], ids=str)
+@pytest.mark.parametrize("step", PUBLISHING, ids=str)
 def test_each_run_publishes_one_version_more_of_each_region(step: Step, estate: Path, tmp_path: Path) -> None:
     origin = tmp_path / "origin.git"
     git("clone", "-q", "--bare", str(estate), str(origin), at=tmp_path)
@@ -316,7 +290,7 @@ def test_each_run_publishes_one_version_more_of_each_region(step: Step, estate: 
 def test_a_judging_step_fails_where_nothing_could_be_judged(step: Step, estate: Path) -> None:
     base = git("rev-parse", "HEAD^", at=estate)
     given = {"BASE": base, "EBBTIDE_AGAINST": f"--base {base}", "EBBTIDE_CUE": "/nonexistent/cue"}
-    assert shell(on_disk(step.script), estate, given).returncode != 0
+    assert shell(step.script, estate, given).returncode != 0
 
 
 # --- the hook ---

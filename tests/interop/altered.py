@@ -91,37 +91,39 @@ def signs(edit: Callable[[Json], object], *, kind: str = PAYLOAD_TYPE) -> Callab
 def enveloped(good: Good, statement: bytes, kind: str) -> bytes:
     """A bundle around any bytes, well signed."""
     document = json.loads(good.bundle)
-    signature = base64.b64encode(good.signer.sign(pae(kind, statement))).decode()
+    signed = base64.b64encode(good.signer.sign(pae(kind, statement))).decode()
     envelope = document["dsseEnvelope"]
     envelope.update(payload=base64.b64encode(statement).decode(), payloadType=kind)
-    envelope["signatures"][0]["sig"] = signature
+    signature(document)["sig"] = signed
     return json.dumps(document).encode()
 
 
-def _signature(document: Json) -> Json:
+def signature(document: Json) -> Json:
+    """The one in the envelope."""
     return document["dsseEnvelope"]["signatures"][0]
 
 
 def _other_half(document: Json) -> None:
     """The same equation with another number, which a lenient verifier takes."""
-    raw = base64.b64decode(_signature(document)["sig"])
+    raw = base64.b64decode(signature(document)["sig"])
     half = int.from_bytes(raw[32:], "little") + GROUP_ORDER
-    _signature(document)["sig"] = base64.b64encode(raw[:32] + half.to_bytes(32, "little")).decode()
+    signature(document)["sig"] = base64.b64encode(raw[:32] + half.to_bytes(32, "little")).decode()
 
 
-def _flipped(text: str, at: int) -> str:
+def flipped(text: str, at: int) -> str:
+    """Another letter in one place."""
     return text[:at] + ("A" if text[at] != "A" else "B") + text[at + 1 :]
 
 
 def _unread_bit(document: Json) -> None:
     """The last digit of 64 bytes in base64 has four bits that stand for nothing."""
-    text = _signature(document)["sig"].removesuffix("==")
-    _signature(document)["sig"] = text[:-1] + DIGITS[DIGITS.index(text[-1]) ^ 1] + "=="
+    text = signature(document)["sig"].removesuffix("==")
+    signature(document)["sig"] = text[:-1] + DIGITS[DIGITS.index(text[-1]) ^ 1] + "=="
 
 
 def _for_addresses(document: Json) -> None:
     """The other alphabet of base64, without padding."""
-    _signature(document)["sig"] = _signature(document)["sig"].replace("+", "-").replace("/", "_").rstrip("=")
+    signature(document)["sig"] = signature(document)["sig"].replace("+", "-").replace("/", "_").rstrip("=")
 
 
 def _twice(document: Json) -> None:
@@ -137,7 +139,8 @@ def _by_another_under_our_name(good: Good) -> Altered:
     return Altered(good.payload, sigstore_bundle(good.statement, impostor))
 
 
-def _material(document: Json) -> Json:
+def material(document: Json) -> Json:
+    """What a bundle says about who signed it."""
     return document["verificationMaterial"]
 
 
@@ -145,10 +148,10 @@ def meaning(bundle: bytes) -> Json:
     """What a lenient reader finds in a bundle, but for the key's id; None where it finds nothing."""
     try:
         document = json.loads(bundle)
-        _material(document)["publicKey"].pop("hint")
+        material(document)["publicKey"].pop("hint")
         envelope = document["dsseEnvelope"]
         envelope["payload"] = base64.b64decode(envelope["payload"])
-        _signature(document)["sig"] = base64.b64decode(_signature(document)["sig"])
+        signature(document)["sig"] = base64.b64decode(signature(document)["sig"])
     except (ValueError, KeyError, TypeError):
         return None
     return document
@@ -170,8 +173,8 @@ WHOLE = (
         ours=True,
         cosign=True,
     ),
-    Row("no keyid", edited(lambda d: _signature(d).pop("keyid")), ours=True, cosign=True),
-    Row("an empty log", edited(lambda d: _material(d).update(tlogEntries=[])), ours=True, cosign=True),
+    Row("no keyid", edited(lambda d: signature(d).pop("keyid")), ours=True, cosign=True),
+    Row("an empty log", edited(lambda d: material(d).update(tlogEntries=[])), ours=True, cosign=True),
     Row("a later version", says(version=8), ours=True, cosign=True),
 )
 
@@ -181,18 +184,18 @@ REFUSED = (
     Row("no payload", lambda good: Altered(b"", good.bundle)),
     Row(
         "a byte of the statement",
-        edited(lambda d: d["dsseEnvelope"].update(payload=_flipped(d["dsseEnvelope"]["payload"], 80))),
+        edited(lambda d: d["dsseEnvelope"].update(payload=flipped(d["dsseEnvelope"]["payload"], 80))),
     ),
-    Row("a byte of the signature", edited(lambda d: _signature(d).update(sig=_flipped(_signature(d)["sig"], 40)))),
+    Row("a byte of the signature", edited(lambda d: signature(d).update(sig=flipped(signature(d)["sig"], 40)))),
     Row("the signature's other half", edited(_other_half)),
-    Row("a signature of nothing", edited(lambda d: _signature(d).update(sig=base64.b64encode(bytes(64)).decode()))),
-    Row("half a signature", edited(lambda d: _signature(d).update(sig=_signature(d)["sig"][:44]))),
-    Row("an empty signature", edited(lambda d: _signature(d).update(sig=""))),
+    Row("a signature of nothing", edited(lambda d: signature(d).update(sig=base64.b64encode(bytes(64)).decode()))),
+    Row("half a signature", edited(lambda d: signature(d).update(sig=signature(d)["sig"][:44]))),
+    Row("an empty signature", edited(lambda d: signature(d).update(sig=""))),
     Row("no signature", edited(lambda d: d["dsseEnvelope"].update(signatures=[]))),
     Row("the signature twice", edited(_twice)),
     Row("another key's signature", _by_another),
     Row("another key's signature under our key's id", _by_another_under_our_name),
-    Row("a key id in the envelope", edited(lambda d: _signature(d).update(keyid="ci"))),
+    Row("a key id in the envelope", edited(lambda d: signature(d).update(keyid="ci"))),
     Row("another payload type, unsigned", edited(lambda d: d["dsseEnvelope"].update(payloadType="text/plain"))),
     Row("another payload type, signed", signs(lambda _: None, kind="application/json")),
     Row("another predicate type", signs(lambda s: s.update(predicateType="urn:ebbtide:bundle:v2"))),
@@ -214,13 +217,13 @@ REFUSED = (
 DIFFERENT = (
     Row(
         "another key id as hint",
-        edited(lambda d: _material(d)["publicKey"].update(hint="0" * 64)),
+        edited(lambda d: material(d)["publicKey"].update(hint="0" * 64)),
         cosign=True,
         why="cosign is given the key and does not read which one the bundle names; ours finds the key by it",
     ),
     Row(
         "no hint",
-        edited(lambda d: _material(d)["publicKey"].clear()),
+        edited(lambda d: material(d)["publicKey"].clear()),
         cosign=True,
         why="cosign is given the key; ours finds it by the hint",
     ),

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-Json = Any
+from tests.interop.altered import Json, flipped, material, signature
+
 MALFORMED, SIGNATURE = "malformed", "signature"
 BY_THE_SECOND = "wrong_root or signature"
 """A certificate issued in the second after the time of signing did not hold then; one of the same second did."""
@@ -28,12 +28,8 @@ class Row:
     why: str = ""
 
 
-def _material(document: Json) -> Json:
-    return document["verificationMaterial"]
-
-
 def _entry(document: Json) -> Json:
-    return _material(document)["tlogEntries"][0]
+    return material(document)["tlogEntries"][0]
 
 
 def _proof(document: Json) -> Json:
@@ -41,20 +37,12 @@ def _proof(document: Json) -> Json:
 
 
 def _stamps(document: Json) -> Json:
-    return _material(document)["timestampVerificationData"]["rfc3161Timestamps"]
-
-
-def _signature(document: Json) -> Json:
-    return document["dsseEnvelope"]["signatures"][0]
-
-
-def _flipped(text: str, at: int) -> str:
-    return text[:at] + ("A" if text[at] != "A" else "B") + text[at + 1 :]
+    return material(document)["timestampVerificationData"]["rfc3161Timestamps"]
 
 
 def _no_certificate(one: Json, _: Json) -> None:
-    _material(one)["publicKey"] = {"hint": "ci"}
-    _material(one).pop("certificate")
+    material(one)["publicKey"] = {"hint": "ci"}
+    material(one).pop("certificate")
 
 
 def _another_label(one: Json, _: Json) -> None:
@@ -73,20 +61,20 @@ KEYLESS = (
         "holds",
         cosign=True,
     ),
-    Row("no times", lambda one, _: _material(one).pop("timestampVerificationData"), MALFORMED),
+    Row("no times", lambda one, _: material(one).pop("timestampVerificationData"), MALFORMED),
     Row("an empty list of times", lambda one, _: _stamps(one).clear(), MALFORMED),
     Row("another signature's time", lambda one, other: _stamps(one).__setitem__(0, _stamps(other)[0]), SIGNATURE),
-    Row("no log entry", lambda one, _: _material(one).pop("tlogEntries"), MALFORMED),
-    Row("an empty list of log entries", lambda one, _: _material(one)["tlogEntries"].clear(), MALFORMED),
-    Row("the log entry twice", lambda one, _: _material(one)["tlogEntries"].append(_entry(one)), MALFORMED),
+    Row("no log entry", lambda one, _: material(one).pop("tlogEntries"), MALFORMED),
+    Row("an empty list of log entries", lambda one, _: material(one)["tlogEntries"].clear(), MALFORMED),
+    Row("the log entry twice", lambda one, _: material(one)["tlogEntries"].append(_entry(one)), MALFORMED),
     Row(
         "another signature's log entry",
-        lambda one, other: _material(one).update(tlogEntries=[_entry(other)]),
+        lambda one, other: material(one).update(tlogEntries=[_entry(other)]),
         SIGNATURE,
     ),
     Row(
         "another's entry after the good one",
-        lambda one, other: _material(one)["tlogEntries"].append(_entry(other)),
+        lambda one, other: material(one)["tlogEntries"].append(_entry(other)),
         MALFORMED,
     ),
     Row("no proof", lambda one, _: _entry(one).pop("inclusionProof"), MALFORMED),
@@ -103,21 +91,21 @@ KEYLESS = (
     Row("a time in a log that has none", lambda one, _: _entry(one).update(integratedTime="1790856001"), MALFORMED),
     Row(
         "another's certificate",
-        lambda one, other: _material(one).update(certificate=_material(other)["certificate"]),
+        lambda one, other: material(one).update(certificate=material(other)["certificate"]),
         BY_THE_SECOND,
     ),
     Row("a key instead of the certificate", _no_certificate, MALFORMED),
-    Row("another's signature", lambda one, other: _signature(one).update(sig=_signature(other)["sig"]), SIGNATURE),
+    Row("another's signature", lambda one, other: signature(one).update(sig=signature(other)["sig"]), SIGNATURE),
     Row(
         "a byte of the signature",
-        lambda one, _: _signature(one).update(sig=_flipped(_signature(one)["sig"], 30)),
+        lambda one, _: signature(one).update(sig=flipped(signature(one)["sig"], 30)),
         SIGNATURE,
     ),
-    Row("the signature twice", lambda one, _: one["dsseEnvelope"]["signatures"].append(_signature(one)), MALFORMED),
-    Row("a key id", lambda one, _: _signature(one).update(keyid="ci"), MALFORMED),
+    Row("the signature twice", lambda one, _: one["dsseEnvelope"]["signatures"].append(signature(one)), MALFORMED),
+    Row("a key id", lambda one, _: signature(one).update(keyid="ci"), MALFORMED),
     Row(
         "a byte of the statement",
-        lambda one, _: one["dsseEnvelope"].update(payload=_flipped(one["dsseEnvelope"]["payload"], 80)),
+        lambda one, _: one["dsseEnvelope"].update(payload=flipped(one["dsseEnvelope"]["payload"], 80)),
         SIGNATURE,
     ),
     Row("another payload type", lambda one, _: one["dsseEnvelope"].update(payloadType="text/plain"), SIGNATURE),

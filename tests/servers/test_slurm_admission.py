@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.servers.slurm_case import CONTRACTS, becomes, clear, instance, joined, reserved, shown, started, submit
+from tools.servers.process import wait_until
 from tools.servers.slurm import UNPRIVILEGED, Node, Slurm
 
 ALPHA = "--comment=contract:alpha"
@@ -24,6 +25,11 @@ def _whole() -> Iterator[Slurm]:
 def _cluster(whole: Slurm) -> Iterator[Slurm]:
     yield whole
     clear(whole)
+
+
+def turn_of_a_second() -> None:
+    """Slurmctld counts in seconds: what comes next falls into another one."""
+    wait_until(lambda: False, within_s=1.1)
 
 
 def test_a_job_without_a_contract_is_told_what_to_add_and_which_contracts_there_are(cluster: Slurm) -> None:
@@ -103,13 +109,27 @@ def test_another_partition_account_or_constraint_does_not_lead_around_the_contra
 
 
 def test_a_reservation_without_a_partition_does_not_lead_around_the_contract(cluster: Slurm) -> None:
+    submit(cluster)
+    turn_of_a_second()  # slurmctld hands its script the reservations of this second once
     with reserved(cluster, "lent", "nodes=n1 partitionname=batch") as lent:
         assert "names no contract" in submit(cluster, lent).said
         assert shown(cluster, submit(cluster, lent, ALPHA).job)["Features"] == "ebbtide_alpha"
+        turn_of_a_second()
         with reserved(cluster, "plain", "nodes=n3 partitionname=open") as plain:
             assert shown(cluster, submit(cluster, plain).job)["Partition"] == "open"
             # Slurm takes the default partition for several.
             assert shown(cluster, submit(cluster, f"{lent},plain").job)["Partition"] == "open"
+
+
+def test_a_reservation_that_the_script_is_not_told_of_does_not_lead_around_the_contract(cluster: Slurm) -> None:
+    turn_of_a_second()
+    with reserved(cluster, "first", "nodes=n3 partitionname=open") as first:
+        assert submit(cluster, first).admitted
+        with reserved(cluster, "second", "nodes=n1 partitionname=batch") as second:
+            said = submit(cluster, second).said
+            assert "has not told of reservation second" in said or "names no contract" in said
+            assert "names no contract" in submit(cluster, second, "-p", "batch").said
+            assert submit(cluster, second, ALPHA).admitted
 
 
 def test_root_and_a_wckey_get_no_exception(cluster: Slurm) -> None:

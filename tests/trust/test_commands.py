@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from contracts.dsse import read_bundle, write_statement
 from tests.cli.conftest import ROOT, Ended, Run, here
 from tests.git_scratch import Scratch
+from tests.offline import OFFLINE
 from tests.trust.keyless_site import IDENTITY, ISSUER, Site
 from tests.trust.signers import DAY_MS, ESTATE, PAYLOAD, compiled, statement
 
@@ -327,20 +327,9 @@ def test_the_keyless_bundle_beside_a_payload_is_verified_by_its_own_root(
     assert "no keyless bundle lies beside nodes/render.json" in other.out
 
 
-OFFLINE = ["unshare", "--map-root-user", "--net"]
-"""A network namespace of its own, without a route and without a loopback that is up."""
-
-
-def _can_be_offline() -> bool:
-    try:
-        return subprocess.run([*OFFLINE, "true"], check=False, capture_output=True).returncode == 0
-    except FileNotFoundError:
-        return False
-
-
-@pytest.mark.skipif(not _can_be_offline(), reason="unshare may not make a network namespace here")
+@pytest.mark.parametrize("ebbtide", OFFLINE)
 def test_what_was_signed_elsewhere_is_verified_with_the_network_off(
-    sign: Signs, folder: Path, keys: Path, tmp_path: Path
+    sign: Signs, folder: Path, keys: Path, tmp_path: Path, ebbtide: tuple[str, ...]
 ) -> None:
     site = Site()
     laid(tmp_path, {"root.json": site.trust_root()})
@@ -352,8 +341,7 @@ def test_what_was_signed_elsewhere_is_verified_with_the_network_off(
         (str(folder), "--trust", str(keys / "keys.1.json")),
         (keyless, "--keyless", "--trust", str(tmp_path / "root.json"), *who),
     ):
-        command = [*OFFLINE, sys.executable, "-m", "ebbtide", "verify", *words]
-        done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+        done = subprocess.run([*ebbtide, "verify", *words], cwd=ROOT, check=False, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -95,8 +95,6 @@ def start(
     ready: Callable[[], bool],
     within_s: float = 30.0,
     environment: Mapping[str, str] | None = None,
-    folder: Path | None = None,
-    patience_s: float = 10.0,
 ) -> Server:
     """Run `command` and return once `ready()` is true; it may raise `OSError` meanwhile, which counts as not yet.
 
@@ -113,9 +111,8 @@ def start(
             stdout=written,
             stderr=subprocess.STDOUT,
             env={**os.environ, **(environment or {})},
-            cwd=folder,
         )
-    server = Server(name, process, log, patience_s)
+    server = Server(name, process, log)
     with contextlib.ExitStack() as undo:
         undo.callback(server.stop)
         if not wait_until(lambda: ready() or not server.alive(), within_s=within_s):
