@@ -43,7 +43,9 @@ def as_text(regions: Sequence[CompiledRegion], what: str, out: str, seconds: flo
             lines.append(f"  user data        {size.encoded:>9,} bytes  {told}")
     files = sum(len(region.files) for region in regions)
     told = f"compiled {what}: {count(files, 'file')} in {out}, {seconds:.2f} s"
-    return [*lines, "", told, f"next: ebbtide sign {out if len(regions) == 1 else f'{out}/{regions[0].name}'}"]
+    each = [out] if len(regions) == 1 else [f"{out}/{region.name}" for region in regions]
+    signing = "--key FILE --version N --requester WHO"
+    return [*lines, "", told, *(f"next: ebbtide sign {folder} {signing}" for folder in each)]
 
 
 def as_document(regions: Sequence[CompiledRegion], *, commit: str, out: str) -> dict[str, object]:
