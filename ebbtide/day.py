@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Protocol
 
 from agent.drain import Entry
 from contracts.errors import EbbtideError, Refused
@@ -33,7 +32,7 @@ from simulation.moments import Moment
 from simulation.policies import POLICIES, Policy
 from simulation.trace_formats import TraceFormat, find_traces, load
 from simulation.work import Work
-from simulation.world import Progress, Setting, World
+from simulation.world import Keeper, Progress, Setting, World
 
 TRACES = "EBBTIDE_TRACES"
 
@@ -107,13 +106,6 @@ def the_day(part: Partition, chosen: Losses, *, seed: int) -> Day:
     except Refused as error:
         raise Advice(str(error), hint="ebbtide traces lists the names; --model does without a trace") from error
     return recorded_day(trace, part.pools, seed=seed)
-
-
-class Keeper(Protocol):
-    """Where events go."""
-
-    def record(self, events: Sequence[Event]) -> None:
-        """Keep them."""
 
 
 @dataclass

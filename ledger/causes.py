@@ -54,6 +54,10 @@ class Cause(enum.Enum):
     RATE_LIMIT = "rate_limit"
     DESIRED_STATE_UNVERIFIED = "desired_state_unverified"
     SCHEDULER_SILENT = "scheduler_silent"
+    LEASE_LOST = "lease_lost"
+    CLOCK_JUMPED = "clock_jumped"
+    SPOOL_FULL = "spool_full"
+    REMOVAL_UNAPPROVED = "removal_unapproved"
     RAMP = "ramp"
     BOUND = "bound"
     # what the node and the workload do

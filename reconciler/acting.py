@@ -21,7 +21,8 @@ from reconciler.appraisal import Appraiser
 from reconciler.desired import Partition
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Fleet, Instance, Phase
-from reconciler.ports import Nodes, Recorder, Schedulers, StopSwitch
+from reconciler.leadership import Leadership
+from reconciler.ports import DesiredState, Journal, Nodes, Recorder, Schedulers, StopSwitch, Store
 from reconciler.steps import Step, StepKind
 from repo_layout.documents import GuardLimits
 
@@ -43,9 +44,9 @@ REQUESTS = frozenset({StepKind.ACQUIRE, StepKind.REPLACE, StepKind.ADOPT})
 class Ports:
     """Everything outside that the loop talks to.
 
-    `clock` gives milliseconds since the epoch, `local_day` the region's date, `user_data` the boot document of one
-    instance, `verified` whether Git answers with the verified commit in hand, and `accepted_at` the time up to which a
-    person accepted what a listing lacks (0: none was).
+    `clock` gives milliseconds since the epoch, `monotonic` milliseconds that never jump, `local_day` the region's date,
+    `user_data` the boot document of one instance, `accepted_at` the time up to which a person accepted what a listing
+    lacks (0: none was), and `holder` names this replica to the others that share its store.
     """
 
     provider: Provider
@@ -53,11 +54,15 @@ class Ports:
     nodes: Nodes
     recorder: Recorder
     stop: StopSwitch
+    desired: DesiredState
+    store: Store
+    journal: Journal
     clock: Callable[[], int]
+    monotonic: Callable[[], int]
     local_day: Callable[[int], str]
     user_data: Callable[[Step], bytes]
-    verified: Callable[[], bool] = lambda: True
     accepted_at: Callable[[], int] = lambda: 0
+    holder: str = "reconciler"
 
 
 def answered(call: Callable[[], Answer]) -> Answer:
@@ -119,9 +124,10 @@ class Tokens:
 class Acting:
     """One partition's hands. `breach` says why everything stands still, empty while nothing is broken."""
 
-    def __init__(self, part: Partition, ports: Ports, appraiser: Appraiser) -> None:
+    def __init__(self, part: Partition, ports: Ports, appraiser: Appraiser, leadership: Leadership) -> None:
         self.part = part
         self.ports = ports
+        self.leadership = leadership
         self.appraiser = appraiser
         self.breach = ""
         self.tokens = Tokens(part.estate.region(part.region).guard, ports.clock)
@@ -160,9 +166,9 @@ class Acting:
         self._done, self._scribe = Done(fleet), scribe
         lost_race: list[Step] = []
         for step in steps:
-            stopped = self.stopped()
-            if stopped:
-                self._leave(step, Cause.STOPPED, stopped)
+            halt = self._halt()
+            if halt is not None:
+                self._leave(step, *halt)
             elif step.kind in (StepKind.ACQUIRE, StepKind.REPLACE):
                 if not self._create(step, last=False):
                     lost_race.append(step)
@@ -173,6 +179,13 @@ class Acting:
         debts = tuple(debt for debt in fleet.debts if debt.instance not in self._settled)
         self._done.fleet = replace(fleet, instances=self._instances, debts=debts)
         return self._done
+
+    def _halt(self) -> tuple[Cause, str] | None:
+        """Why nothing more may go out, in the middle of a list or not."""
+        if not self.leadership.holds():
+            return Cause.LEASE_LOST, "the lease ended before this step"
+        stopped = self.stopped()
+        return (Cause.STOPPED, stopped) if stopped else None
 
     def _leave(self, step: Step, cause: Cause, why: str) -> None:
         """A step that is not done after all: what was written down about it is closed."""
@@ -190,9 +203,9 @@ class Acting:
 
     def _try_again(self, step: Step, *, last: bool) -> bool:
         """One more try for a create that lost its race; True when it is settled one way or the other."""
-        stopped = self.stopped()
-        if stopped:
-            self._leave(step, Cause.STOPPED, stopped)
+        halt = self._halt()
+        if halt is not None:
+            self._leave(step, *halt)
             return True
         if not self.tokens.take(step.project):
             self._leave(step, Cause.RATE_LIMIT, "no token is left for another try")

@@ -32,8 +32,9 @@ from repo_layout.documents import DirectoryEntry
 class Seen:
     """What one round of observation brought; None where the other side did not answer.
 
-    `verified` says that Git answered with the commit the estate was read from; `day` is the region's local date, on
-    which daily limits are counted; `accepted_at` the time up to which a person accepted what a listing lacks.
+    `led` says that this replica holds the lease; `verified` that Git answered with the commit the estate was read from;
+    `day` is the region's local date, on which daily limits are counted; `accepted_at` the time up to which a person
+    accepted what a listing lacks.
     """
 
     now: int
@@ -44,6 +45,7 @@ class Seen:
     forward: ForwardCapacities | None
     quota: Quota | None
     stopped: str = ""
+    led: bool = True
     verified: bool = True
     day: str = ""
     accepted_at: int = 0
@@ -241,6 +243,7 @@ def _eyes(
         listed_at=listing.as_of if listing else memory.listed_at,
         complete_projects=complete,
         owned_projects=frozenset(part.estate.region(part.region).projects),
+        led=seen.led,
         verified=seen.verified,
         stopped=seen.stopped,
         paused_workloads=paused.workloads,

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from contracts.errors import Gone
 from ledger.events import Event
-from reconciler.ports import Demand, NodeView, SchedulerView
+from reconciler.ports import Demand, Desired, NodeView, SchedulerView
+from repo_layout.model import Estate
 
 
 class Failures:
@@ -100,11 +101,50 @@ class FakeRecorder(Failures):
     def __init__(self) -> None:
         super().__init__()
         self.events: list[Event] = []
+        self.pending = 0
 
     def record(self, events: Sequence[Event]) -> None:
         """As the seam promises."""
         self.enter("record")
         self.events += events
+
+    def position(self) -> int:
+        """As the seam promises."""
+        return len(self.events)
+
+    def pending_bytes(self) -> int:
+        """As the seam promises; what `hold` says."""
+        return self.pending
+
+
+class FakeJournal(Failures):
+    """A journal on a disk of its own: it outlives the reconciler that writes it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.content: bytes | None = None
+
+    def load(self) -> bytes | None:
+        """As the seam promises."""
+        self.enter("load")
+        return self.content
+
+    def save(self, content: bytes) -> None:
+        """As the seam promises."""
+        self.enter("save")
+        self.content = content
+
+
+class FakeDesired(Failures):
+    """Reviewed files that a test writes: `estate` is what holds, `problem` why nothing newer can be trusted."""
+
+    def __init__(self, estate: Estate, commit: str = "commit") -> None:
+        super().__init__()
+        self.estate, self.commit, self.problem, self.version = estate, commit, "", 1
+
+    def look(self) -> Desired:
+        """As the seam promises."""
+        return Desired(self.estate, self.commit, self.version, not self.problem, self.problem)
 
 
 class FakeStop(Failures):

@@ -32,11 +32,12 @@ GIB = 2**30
 class Eyes:
     """What the control plane can see now.
 
-    `complete_projects` were listed to their end at `listed_at`, and `complete_at` says when each project last was;
-    `verified` says that the desired state is the last verified commit and Git answers; `silent_workloads` belong to
-    schedulers that do not answer; `unexplained` instances are missing from a complete listing with nothing to explain
-    it, and nobody has accepted that; `closed_pools` lie in domains under an open reclaim. `quota` is what the provider
-    says is left in each project; None where it does not say. `told_at` is when it last told of notices and reclaims.
+    `led` says that this replica holds the partition's lease. `complete_projects` were listed to their end at
+    `listed_at`, and `complete_at` says when each project last was; `verified` says that the desired state is the
+    last verified commit and Git answers; `silent_workloads` belong to schedulers that do not answer; `unexplained`
+    instances are missing from a complete listing with nothing to explain it, and nobody has accepted that;
+    `closed_pools` lie in domains under an open reclaim. `quota` is what the provider says is left in each project;
+    None where it does not say. `told_at` is when it last told of notices and reclaims.
     """
 
     now: int
@@ -54,6 +55,7 @@ class Eyes:
     told_at: int
     complete_at: Mapping[str, int] = field(default_factory=dict)
     quota: Quota | None = None
+    led: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,8 @@ def _blind(eyes: Eyes, limits: GuardLimits) -> tuple[Cause, str] | None:
     """Why nothing at all may be done now, if so."""
     if eyes.stopped:
         return Cause.STOPPED, f"stopped: {eyes.stopped}"
+    if not eyes.led:
+        return Cause.LEASE_LOST, "another replica leads this partition, or the lease store does not answer"
     age_s = (eyes.now - eyes.listed_at) // 1000
     if age_s > limits.listing_age:
         return Cause.LISTING_STALE, f"the last listing is {age_s} s old, {limits.listing_age} s are allowed"

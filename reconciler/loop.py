@@ -21,8 +21,10 @@ from reconciler.cycle import Decision, Memory, Seen, decide
 from reconciler.desired import Partition
 from reconciler.drafts import Scribe
 from reconciler.fleet import Fleet
+from reconciler.leadership import Leadership
 from reconciler.ports import SchedulerView
 from reconciler.steps import FINISHING, Step, StepKind
+from repo_layout.model import Estate
 
 __all__ = ["Ports", "Reconciler"]
 
@@ -38,23 +40,34 @@ class Reconciler:
     would take yet.
     """
 
-    def __init__(self, part: Partition, ports: Ports, appraiser: Appraiser, *, commit: str, memory: Memory) -> None:
-        self.part = part
+    def __init__(
+        self, ports: Ports, appraiser: Appraiser, *, parted: Callable[[Estate], Partition], memory: Memory
+    ) -> None:
+        self._parted = parted
+        self.desired = ports.desired.look()
+        self.part = parted(self.desired.estate)
         self.ports = ports
         self.appraiser = appraiser
-        self.commit = commit
         self.memory = memory
-        self.acting = Acting(part, ports, appraiser)
+        self.leadership = Leadership(
+            ports.store, key=f"lease/{self.part.region}", holder=ports.holder, monotonic=ports.monotonic
+        )
+        self.acting = Acting(self.part, ports, appraiser, self.leadership)
         self.deferred = 0
         self.stalled = 0
         self.unrecorded: list[Event] = []
 
     def cycle(self, *, dry_run: bool = False) -> Decision:
-        """One cycle; with `dry_run` nothing is acted on, recorded, learnt or remembered."""
-        seen = self.observe()
-        if dry_run:
-            return decide(self.part, self.memory, seen, self.appraiser.rehearsal(), self.commit)
-        decision = decide(self.part, self.memory, seen, self.appraiser, self.commit)
+        """One cycle; with `dry_run`, or while another replica leads, nothing is acted on, recorded, learnt or
+        remembered.
+        """
+        leads = not dry_run and self.leadership.ensure()
+        self._look()
+        seen = self.observe(led=leads or dry_run)
+        if not leads:
+            return decide(self.part, self.memory, seen, self.appraiser.rehearsal(), self.desired.commit)
+        self.memory = replace(self.memory, epoch=self.leadership.epoch)
+        decision = decide(self.part, self.memory, seen, self.appraiser, self.desired.commit)
         going, waiting = self.acting.admit(decision.allowed)
         if not self._record(decision.events, self._intents(going, decision.memory.fleet)):
             # what cannot be written down is not begun; what was agreed before goes on
@@ -73,7 +86,15 @@ class Reconciler:
         self.stalled = self.stalled + 1 if failed and failed >= len(going) else 0
         return decision
 
-    def observe(self) -> Seen:
+    def _look(self) -> None:
+        """What the reviewed files say now; another commit is another partition."""
+        desired = self.ports.desired.look()
+        if desired.commit != self.desired.commit:
+            self.part = self._parted(desired.estate)
+            self.acting.part = self.part
+        self.desired = desired
+
+    def observe(self, *, led: bool = True) -> Seen:
         """Ask every port once; silence is None, never an empty answer."""
         ports = self.ports
         now = ports.clock()
@@ -89,13 +110,14 @@ class Reconciler:
             forward=_ask(ports.provider.forward_capacity),
             quota=_ask(ports.provider.quota),
             stopped=self.acting.stopped(),
-            verified=_ask(ports.verified) or False,
+            led=led,
+            verified=self.desired.trusted,
             day=ports.local_day(now),
             accepted_at=_ask(ports.accepted_at) or 0,
         )
 
     def _scribe(self) -> Scribe:
-        return Scribe(self.part.region, self.ports.clock(), self.commit, self.memory.epoch)
+        return Scribe(self.part.region, self.ports.clock(), self.desired.commit, self.memory.epoch)
 
     def _record(self, events: Sequence[Event], intents: Sequence[Event]) -> bool:
         """Write events down; those that could not be written are kept for the next time, intents are not."""

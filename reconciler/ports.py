@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ledger.events import Event
+from repo_layout.model import Estate
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,66 @@ class Recorder(Protocol):
     """The ledger's spool."""
 
     def record(self, events: Sequence[Event]) -> None:
-        """Make the events durable before returning; never drops any."""
+        """Make the events durable before returning, all of them or none; never drops any."""
+
+    def position(self) -> int:
+        """Where the next batch would begin: it has grown by then if, and only if, a batch became durable."""
+
+    def pending_bytes(self) -> int:
+        """What nobody has taken further yet; the guard stops growth at a stated size of it."""
+
+
+class Journal(Protocol):
+    """The one small file of a reconciler's own: what it was about to do, and what it remembers."""
+
+    def load(self) -> bytes | None:
+        """What was saved last; None where nothing was. Raises `Refused` for one that is there and damaged."""
+
+    def save(self, content: bytes) -> None:
+        """Replace it, durable before returning; after an error the old one still stands, whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Versioned:
+    """A value of the store and the revision that it has until it is replaced."""
+
+    value: bytes
+    revision: str
+
+
+class Store(Protocol):
+    """Small values that the replicas of a partition share: lease, reservations, accepted versions. Linearizable."""
+
+    def get(self, key: str) -> Versioned | None:
+        """The value; None when there is none. Raises `Transient` for silence."""
+
+    def put(self, key: str, value: bytes, *, expected: str) -> str:
+        """Replace the value whose revision is `expected` ("": where there is none) and return the new revision.
+
+        Raises `pools.provider.Conflict` when somebody else was faster; after another `Transient` it may have happened.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """The last verified desired state: `trusted` while Git answers and what it offers is just that or newer.
+
+    `version` is the accepted version of its bundle, 0 where it was read from reviewed files; `problem` says in a
+    sentence why it is not trusted.
+    """
+
+    estate: Estate
+    commit: str
+    version: int = 0
+    trusted: bool = True
+    problem: str = ""
+
+
+class DesiredState(Protocol):
+    """Where the reviewed files come from."""
+
+    def look(self) -> Desired:
+        """The newest that holds, else the last that held, told as not trusted. Never raises once it held anything."""
 
 
 class StopSwitch(Protocol):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType
@@ -18,14 +19,15 @@ from reconciler.cycle import Decision, Memory
 from reconciler.drafts import Scribe
 from reconciler.fleet import Instance
 from reconciler.loop import Ports, Reconciler
-from reconciler.ports import Recorder
 from reconciler.steps import Step
+from reconciler.store_memory import MemoryStore
 from repo_layout.model import Estate
 from simulation.cloud import SimulatedCloud
 from simulation.cloud_model import CloudParameters, Wave
 from simulation.demand import changes
 from simulation.moments import Moment
 from simulation.nodes import SimulatedNodes
+from simulation.machine import CalmMachine
 from simulation.policies import Policy
 from simulation.site import Site, Surroundings
 from simulation.work import Work, storage_charges
@@ -90,10 +92,17 @@ class Run:
     first_action_ms: list[int] = field(default_factory=list)
 
 
-class World:
-    """One region on one clock; the recorder and the stop switch of its reconciler, which stands never stopped."""
+class Keeper(Protocol):
+    """Where a world's events go."""
 
-    def __init__(self, setting: Setting, policy: Policy, recorder: Recorder) -> None:
+    def record(self, events: Sequence[Event]) -> None:
+        """Keep them."""
+
+
+class World:
+    """One region on one clock."""
+
+    def __init__(self, setting: Setting, policy: Policy, recorder: Keeper) -> None:
         self.setting = setting
         self.now = setting.start
         self.run_result = Run(
@@ -108,12 +117,12 @@ class World:
         )
         self.cloud = self.run_result.cloud
         region = setting.estate.region(setting.region)
-        self._pending: list[Event] = []
+        self.pending: list[Event] = []
         self._recorder = recorder
         self.work = Work(
             setting.estate.contracts_of(setting.region),
             self._scribe,
-            self._pending.append,
+            self.pending.append,
             lambda name, until: self._at(until, lambda: self.work.loaded(name, self.now)),
         )
         self.nodes = SimulatedNodes(seed=setting.seed, gateway_bytes_s=region.checkpoint_gateway)
@@ -125,7 +134,7 @@ class World:
             world=Surroundings(
                 now=lambda: self.now,
                 at=self._at,
-                emit=self._pending.append,
+                emit=self.pending.append,
                 scribe=self._scribe,
                 instance=self._instance,
                 poke=lambda: self._poke(POKE_MS),
@@ -146,14 +155,6 @@ class World:
         for contract in setting.estate.contracts_of(setting.region):
             for at, units in changes(contract, seed=setting.seed, start=setting.start, end=end):
                 self._at(at, lambda name=contract.name, n=units: self.work.want(name, n, self.now))  # type: ignore[misc]  # defaults bind the loop's values
-
-    def reason(self) -> str:
-        """Never stopped."""
-        return ""
-
-    def record(self, events: Sequence[Event]) -> None:
-        """Pass events on together with the world's own, in one batch."""
-        self._pending += events
 
     def run(self, progress: Callable[[Progress], None] | None = None) -> Run:
         """Let the whole setting pass and close the books."""
@@ -219,7 +220,7 @@ class World:
     def _charge_hour(self) -> None:
         """Checkpoint storage and our own footprint, charged an hour at a time for the hour that ends."""
         settings = self.setting.estate.settings
-        self._pending += storage_charges(
+        self.pending += storage_charges(
             self.work.workloads.values(),
             self._scribe(self.now),
             rate_gib_hour=settings.storage_rate_per_gib_month / HOURS_IN_MONTH,
@@ -227,7 +228,7 @@ class World:
         )
         if settings.footprint_per_day is not None:
             amount = settings.footprint_per_day.amount / (24 * len(settings.regions))
-            self._pending.append(
+            self.pending.append(
                 self._scribe(self.now).event(
                     EventType.FOOTPRINT_CHARGED,
                     f"{self.now}",
@@ -237,8 +238,8 @@ class World:
             )
 
     def _flush(self) -> None:
-        if self._pending:
-            events, self._pending[:] = list(self._pending), []
+        if self.pending:
+            events, self.pending[:] = list(self.pending), []
             self._recorder.record(events)
 
     def _poke(self, delay: int) -> None:
@@ -269,19 +270,23 @@ def _user_data(step: Step) -> bytes:
 
 def _leader(world: World, policy: Policy) -> Reconciler:
     """The real loop, wired to this world."""
+    machine = CalmMachine(world.setting.estate, world.pending)
     return Reconciler(
-        policy.part,
         Ports(
             provider=world.cloud,
             schedulers=world.site,
             nodes=world.site,
-            recorder=world,
-            stop=world,
+            recorder=machine,
+            stop=machine,
+            desired=machine,
+            store=MemoryStore(),
+            journal=machine,
             clock=lambda: world.now,
+            monotonic=lambda: world.now,
             local_day=lambda now: str(now // DAY_MS),
             user_data=_user_data,
         ),
         policy.appraiser,
-        commit=world.setting.estate.commit,
+        parted=lambda _: policy.part,
         memory=Memory(epoch=1, listed_at=world.setting.start),
     )

@@ -20,11 +20,12 @@ from reconciler.census import Sight
 from reconciler.cycle import Decision, Memory
 from reconciler.desired import Partition, partition
 from reconciler.drafts import Scribe
-from reconciler.fakes import FakeNodes, FakeRecorder, FakeSchedulers, FakeStop
+from reconciler.fakes import FakeDesired, FakeJournal, FakeNodes, FakeRecorder, FakeSchedulers, FakeStop
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.loop import Ports, Reconciler
 from reconciler.ports import NodeView
 from reconciler.steps import Step, StepKind
+from reconciler.store_memory import MemoryStore
 from repo_layout.model import Estate
 from tests.checks.estates import changed, judged, minimal
 
@@ -173,7 +174,9 @@ class Region:
         self.recorder = FakeRecorder()
         self.stop = FakeStop()
         self.accepted_at = 0
-        self.verified = True
+        self.desired = FakeDesired(self.part.estate)
+        self.store = MemoryStore()
+        self.journal = FakeJournal()
         self.reconciler = self.leader(memory)
 
     def leader(self, memory: Memory | None = None) -> Reconciler:
@@ -184,13 +187,26 @@ class Region:
             nodes=self.nodes,
             recorder=self.recorder,
             stop=self.stop,
+            desired=self.desired,
+            store=self.store,
+            journal=self.journal,
             clock=lambda: self.now,
+            monotonic=lambda: self.now,
             local_day=lambda now: str(now // 86_400_000),
             user_data=lambda _: b"",
-            verified=lambda: self.verified,
             accepted_at=lambda: self.accepted_at,
         )
-        return Reconciler(self.part, ports, Appraiser(), commit="commit", memory=memory or Memory(listed_at=self.now))
+        return Reconciler(
+            ports,
+            Appraiser(),
+            parted=lambda estate: partition(estate, REGION),
+            memory=memory or Memory(listed_at=self.now),
+        )
+
+    def review(self, *swaps: tuple[str, str, str]) -> None:
+        """Another commit of the estate is merged."""
+        self.part = part(*swaps)
+        self.desired.estate, self.desired.commit = self.part.estate, f"{self.desired.commit}+"
 
     def cycle(self, seconds: int = 60, **more: bool) -> Decision:
         """One cycle, so many seconds after the last."""

@@ -133,7 +133,7 @@ def test_a_disowned_server_keeps_running_without_our_mark() -> None:
     region.schedulers.want(FORECAST, 20)
     region.cycles(14)
     memory = region.reconciler.memory
-    region.part = part(NOBODYS)
+    region.review(NOBODYS)
     region.reconciler = region.leader(memory)
     region.cycle()
     assert region.cloud.servers[ADOPTED_SERVER].mark is None

@@ -160,7 +160,7 @@ def test_an_explained_loss_is_replaced_in_the_same_cycle_the_floor_first() -> No
 
 def test_lost_capacity_is_replaced_while_the_desired_state_is_not_verified_and_nothing_grows() -> None:
     region = Region().settled(20)
-    region.verified = False
+    region.desired.problem = "Git does not answer"
     region.schedulers.want(FORECAST, 30)
     region.cloud.lose(region.ours()[-1].server, reason="host failed")
     decision = region.cycle()
@@ -171,7 +171,7 @@ def test_lost_capacity_is_replaced_while_the_desired_state_is_not_verified_and_n
 
 def test_a_refused_replacement_is_still_one_in_the_next_cycle() -> None:
     region = Region().settled(20)
-    region.verified = False
+    region.desired.problem = "Git does not answer"
     floor = next(i for i in region.ours() if i.paid is Paid.FLOOR)
     region.cloud.lose(floor.server, reason="host failed")
     region.stop.why = "the cloud team asked"
