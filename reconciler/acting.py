@@ -113,6 +113,14 @@ class Tokens:
         self._buckets[project], free = pacing.take(bucket, now)
         return free
 
+    def admit(self, steps: Iterable[Step]) -> tuple[list[Step], list[Step]]:
+        """The steps that may go out at this pace, and those that have to wait for a token."""
+        going: list[Step] = []
+        waiting: list[Step] = []
+        for step in steps:
+            (going if step.kind not in CALLS or self.take(step.project) else waiting).append(step)
+        return going, waiting
+
     def hold(self, project: str, error: EbbtideError) -> None:
         """Honour what the other side asked for, if it asked for anything."""
         wait_s = error.retry_after_s if isinstance(error, Transient) else None
@@ -144,14 +152,6 @@ class Acting:
             return answered(self.ports.stop.reason)
         except EbbtideError as error:
             return f"the stop switch cannot be read: {error}"
-
-    def admit(self, steps: Iterable[Step]) -> tuple[list[Step], list[Step]]:
-        """The steps that may go out at this pace, and those that have to wait for a token."""
-        going: list[Step] = []
-        waiting: list[Step] = []
-        for step in steps:
-            (going if step.kind not in CALLS or self.tokens.take(step.project) else waiting).append(step)
-        return going, waiting
 
     def carry_out(self, steps: Sequence[Step], fleet: Fleet, scribe: Scribe) -> Done:
         """Do the steps in order; between any two of them the stop switch is heard."""

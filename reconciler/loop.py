@@ -68,7 +68,7 @@ class Reconciler:
             return decide(self.part, self.memory, seen, self.appraiser.rehearsal(), self.desired.commit)
         self.memory = replace(self.memory, epoch=self.leadership.epoch)
         decision = decide(self.part, self.memory, seen, self.appraiser, self.desired.commit)
-        going, waiting = self.acting.admit(decision.allowed)
+        going, waiting = self.acting.tokens.admit(decision.allowed)
         if not self._record(decision.events, self._intents(going, decision.memory.fleet)):
             # what cannot be written down is not begun; what was agreed before goes on
             waiting += [step for step in going if step.kind not in FINISHING]

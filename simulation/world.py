@@ -25,9 +25,9 @@ from repo_layout.model import Estate
 from simulation.cloud import SimulatedCloud
 from simulation.cloud_model import CloudParameters, Wave
 from simulation.demand import changes
+from simulation.machine import CalmMachine
 from simulation.moments import Moment
 from simulation.nodes import SimulatedNodes
-from simulation.machine import CalmMachine
 from simulation.policies import Policy
 from simulation.site import Site, Surroundings
 from simulation.work import Work, storage_charges
