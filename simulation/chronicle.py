@@ -92,7 +92,7 @@ class Led:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A server of ours or of others that is gone: when, and why by the cloud's word. `noticed` is its standing notice."""
+    """A server that is gone: when, and why by the cloud's word. `noticed` is the notice that stood on it."""
 
     at: int
     server: str
