@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from contracts.errors import EbbtideError
 from reconciler.appraisal import Appraiser
@@ -21,6 +22,8 @@ from simulation.line import Died, Doom, Line
 from simulation.own_wires import Disk, WiredDesired, WiredDisk, WiredStop, WiredStore
 from simulation.scene import Scene
 from simulation.wires import Sight, WiredProvider, WiredSchedulers, Witness
+
+Answer = TypeVar("Answer")
 
 DAY_MS = 86_400_000
 NEVER = 1 << 60
@@ -117,7 +120,7 @@ class Replica:
             return None
         process.witness.sight = Sight()
         self._look_open = True
-        decision = self._alive(process.reconciler.cycle)
+        decision = self._alive(lambda: process.reconciler.cycle())
         if decision is None:
             self._look_open = False
             return None
@@ -129,7 +132,7 @@ class Replica:
         process = self.process
         return bool(process and self._alive(process.reconciler.leadership.ensure))
 
-    def _alive(self, action: Callable[[], Decision | bool]) -> Decision | bool | None:
+    def _alive(self, action: Callable[[], Answer]) -> Answer | None:
         self.busy = True
         try:
             return action()

@@ -13,6 +13,7 @@ from ledger.events import Paid
 from pools.provider import Mark
 from reconciler.fleet import Instance, Phase
 from reconciler.loop import Reconciler
+from reconciler.ports import Versioned
 from simulation.chronicle import Chronicle
 from simulation.faults import Fault
 from simulation.leader import POKE_MS, Sampler
@@ -65,7 +66,7 @@ class Replicas:
             "store_cut": partial(self._heal, "cut"),
             "store_restored": self._restore_store,
         }
-        self._stores: dict[str, dict[str, object]] = {}
+        self._stores: dict[str, dict[str, Versioned]] = {}
 
     @property
     def reconciler(self) -> Reconciler:
@@ -221,12 +222,7 @@ class Replicas:
 
     def _restore_store(self, fault: Fault) -> None:
         """What the store held when the fault began, under the revisions that it had."""
-        self.scene.store.values = replace_values(self._stores.pop(fault.name))
-
-
-def replace_values(values: dict[str, object]) -> dict[str, object]:
-    """A copy of a store's content."""
-    return dict(values)
+        self.scene.store.values = self._stores.pop(fault.name)
 
 
 def _ours(mark: Mark, estate: str) -> bool:
