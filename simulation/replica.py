@@ -120,7 +120,7 @@ class Replica:
             return None
         process.witness.sight = Sight()
         self._look_open = True
-        decision = self._alive(lambda: process.reconciler.cycle())
+        decision = self._alive(process.reconciler.cycle)
         if decision is None:
             self._look_open = False
             return None
