@@ -96,6 +96,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     paused = _paused(part)
     claimed, claim_events, events = _claims(part, memory, seen, scribe)
     counted = _count(part, memory, seen, claimed, scribe)
+    memory = replace(memory, risks=arbiter.recall(memory.risks, counted.restored))
     appraisal = appraiser.appraise(part, counted, seen, scribe)
     eyes = _eyes(part, memory, seen, counted, claimed, paused, reclaims=reclaims)
     ruling = _rule(part, memory, eyes, claimed, counted.fleet, appraisal=appraisal, seen=seen, scribe=scribe)
