@@ -52,7 +52,12 @@ class Reconciler:
         self.logbook = Logbook(ports, appraiser, region=self.part.region)
         self.memory = self.logbook.open() if memory is None else memory
         self.leadership = Leadership(
-            ports.store, key=f"lease/{self.part.region}", holder=ports.holder, monotonic=ports.monotonic
+            ports.store,
+            key=f"lease/{self.part.region}",
+            holder=ports.holder,
+            monotonic=ports.monotonic,
+            terms=ports.terms,
+            sole=ports.sole,
         )
         self.acting = Acting(self.part, ports, appraiser, self.leadership)
         self.deferred = 0
