@@ -189,7 +189,7 @@ class Authority(Checker):
 
 
 def _limit(scene: Scene, who: str) -> Decimal:
-    """What an authority or a contract may spend a day: the most that any reviewed estate says, as any may be in force."""
+    """What an authority or a contract may spend a day: the most that any reviewed estate says, as each may hold."""
     limits = [Decimal(0)]
     for reviewed in scene.reviewed:
         entry = reviewed.estate.directory_by_id.get(who)
