@@ -34,8 +34,8 @@ NEVER = 1 << 60
 START_AGAIN_MS = 30_000
 """A process that cannot start is started again by its supervisor."""
 
-CLOCK_APART_MS = 2_000
-"""A clock that is further from the provider's, or that moved so much since the last look, is said to be wrong."""
+CLOCK_JUMP_MS = 2_000
+"""A clock that moved so much against the true one since the last look of its process has jumped."""
 
 BOOT_MS = 3_600_000
 """How long a machine ran when its first process started: its monotonic clock begins nowhere near another's."""
@@ -176,8 +176,10 @@ class Replica:
         self._look_open = False
         scene, sight = self.scene, process.witness.sight
         led = scene.chronicle.led
-        moved = self._looked_with is not None and abs(self.skew_ms - self._looked_with) > CLOCK_APART_MS
+        moved = self._looked_with is not None and abs(self.skew_ms - self._looked_with) > CLOCK_JUMP_MS
         self._looked_with = self.skew_ms
+        region = scene.world.setting.region
+        apart_ms = scene.world.setting.estate.region(region).guard.listing_age * 1000
         scene.chronicle.looks.append(
             Look(
                 at=scene.world.now,
@@ -189,7 +191,7 @@ class Replica:
                 told=sight.told,
                 silent=sight.silent,
                 git=process.follower.newest,
-                clock=not moved and abs(self.skew_ms) <= CLOCK_APART_MS,
+                clock=not moved and abs(self.skew_ms) <= apart_ms,
                 disk=not self.full,
                 pending=process.reconciler.ports.recorder.pending_bytes(),
                 stopped=process.reconciler.ports.stop.reason(),
