@@ -1,0 +1,117 @@
+"""Lets histories pass in processes of their own, and makes the broken ones small there too.
+
+Used by `ebbtide simulate` and the benchmark. Results do not depend on how many processes there are: a history is a
+function of its question. When the work is left early, by an interrupt or an error, no process of ours stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from time import process_time
+
+from simulation.hunt import Histories, Outcome, Question, Shrunk, lived, outcome, smallest
+from simulation.transcript import transcript
+
+Make = Callable[[], Histories]
+"""Travels to another process: a function at the top of a module."""
+
+_histories: list[Histories] = []
+"""One a process: it keeps the estate that it has read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A failing history, as small as it could be made, and the story of that small one."""
+
+    failed: Outcome
+    shrunk: Shrunk
+    story: tuple[str, ...]
+
+
+class Hunters:
+    """`jobs` processes that let histories pass; with one job, this process."""
+
+    def __init__(self, make: Make, pool: ProcessPoolExecutor | None) -> None:
+        self._make = make
+        self._pool = pool
+
+    def outcomes(self, questions: Sequence[Question], told: Callable[[Outcome], None]) -> list[Outcome]:
+        """The outcome of each question in their order; `told` hears of each as soon as it is there."""
+        found: dict[int, Outcome] = {}
+        if self._pool is None:
+            _ready(self._make, here=True)
+            for number, question in enumerate(questions):
+                found[number] = _outcome(question)
+                told(found[number])
+        else:
+            waiting: dict[Future[Outcome], int] = {
+                self._pool.submit(_outcome, question): number for number, question in enumerate(questions)
+            }
+            for done in as_completed(waiting):
+                found[waiting.pop(done)] = done.result()
+                told(done.result())
+        return [found[number] for number in sorted(found)]
+
+    def causes(self, failed: Sequence[Outcome], *, budget: int, told: Callable[[int], None]) -> list[Cause]:
+        """Each failing history made small, in their order; `told` hears how many are done."""
+        if self._pool is None:
+            _ready(self._make, here=True)
+            found = []
+            for one in failed:
+                found.append(_cause(one, budget))
+                told(len(found))
+            return found
+        waiting = [self._pool.submit(_cause, one, budget) for one in failed]
+        for done, _ in enumerate(as_completed(waiting), start=1):
+            told(done)
+        return [one.result() for one in waiting]
+
+    def story(self, question: Question) -> list[str]:
+        """The story of one history; it runs again, here."""
+        _ready(self._make, here=True)
+        return transcript(lived(_histories[0], question))
+
+
+@contextlib.contextmanager
+def hunters(make: Make, *, jobs: int) -> Iterator[Hunters]:
+    """Processes that are there for the block and end with it."""
+    if jobs == 1:
+        try:
+            yield Hunters(make, None)
+        finally:
+            _histories.clear()
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_ready, initargs=(make,)) as pool:
+        try:
+            yield Hunters(make, pool)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():  # a history takes long, and nobody waits for it any more
+                process.terminate()
+            raise
+        finally:
+            _histories.clear()
+
+
+def _ready(make: Make, *, here: bool = False) -> None:
+    if not here:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal interrupts every process; ours decides
+    if not _histories:
+        _histories.append(make())
+
+
+def _outcome(question: Question) -> Outcome:
+    began = process_time()
+    history = lived(_histories[0], question)
+    return outcome(history, seconds=process_time() - began)
+
+
+def _cause(failed: Outcome, budget: int) -> Cause:
+    shrunk = smallest(_histories[0], failed, budget=budget)
+    return Cause(failed, shrunk, tuple(transcript(lived(_histories[0], shrunk.question))))
