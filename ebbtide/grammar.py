@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ebbtide import grammar_admission, grammar_tooling, grammar_trust
+from ebbtide import grammar_admission, grammar_simulation, grammar_tooling, grammar_trust
 
 VERSION = "0.1.0"
 DEFAULT_STATE = ".demo"
@@ -327,6 +327,10 @@ COMMANDS = (
             _savings),
     Command("replay", "planners side by side on recorded reclamations",
             "Scores planners on a recorded trace: wasted work, concentration, shortfalls and net saving.", _replay),
+    Command("simulate", "look for a history with faults in which a promise breaks",
+            "Lets days of a region pass with everything going wrong that a seed draws, and holds every promise against "
+            "what really happened. A failing seed is repeated by one command, made small, and told as a story.",
+            grammar_simulation.simulate),
     Command("traces", "public sources of recorded reclamations, and those at hand",
             "Lists where recorded traces come from, their traps, and what lies in the folder of EBBTIDE_TRACES.",
             _traces),

@@ -10,7 +10,7 @@ SCENARIOS = ("no-control-plane",)
 LONGEST_DAYS = 1000.0
 MOST_SEEDS = 100_000
 MOST_JOBS = 64
-WORD = re.compile(r"[a-z][a-z0-9-]*(#[1-9][0-9]{0,4})?")
+WORD = re.compile(r"[a-z][a-z0-9_]*(#[1-9][0-9]{0,4})?")
 
 
 def simulate(to: argparse.ArgumentParser) -> None:
@@ -22,7 +22,10 @@ def simulate(to: argparse.ArgumentParser) -> None:
     which.add_argument("--scenario", choices=SCENARIOS, help="a game day: twelve hours without control plane")
     which.add_argument("--list-faults", action="store_true", help="the kinds of faults, each with a sentence")
     to.add_argument("--days", type=_days, default=1.0, metavar="D", help="of each history, such as 0.5 (default: 1)")
-    told = "all, none, or a list of kinds and single faults such as crash,listing-stale#1 (default: all)"
+    to.add_argument(
+        "--until", type=_days, default=0.0, metavar="D", help="end after D days; faults are those of --days"
+    )
+    told = "all, none, or a list of kinds and single faults such as crash,listing_stale#1 (default: all)"
     to.add_argument("--faults", type=_faults, default=("all",), metavar="LIST", help=told)
     to.add_argument("--size", choices=SIZES, default="small", help="about 60 instances, or 800 (default: small)")
     to.add_argument("--region", default="", metavar="R", help="a region of the reference estate (full size only)")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from time import process_time
 
-from simulation.hunt import Histories, Outcome, Question, Shrunk, lived, outcome, smallest
+from simulation.hunt import Histories, Outcome, Question, Shrunk, outcome, smallest
 from simulation.transcript import transcript
 
 Make = Callable[[], Histories]
@@ -75,7 +75,7 @@ class Hunters:
     def story(self, question: Question) -> list[str]:
         """The story of one history; it runs again, here."""
         _ready(self._make, here=True)
-        return transcript(lived(_histories[0], question))
+        return transcript(_histories[0].live(question))
 
 
 @contextlib.contextmanager
@@ -108,10 +108,10 @@ def _ready(make: Make, *, here: bool = False) -> None:
 
 def _outcome(question: Question) -> Outcome:
     began = process_time()
-    history = lived(_histories[0], question)
+    history = _histories[0].live(question)
     return outcome(history, seconds=process_time() - began)
 
 
 def _cause(failed: Outcome, budget: int) -> Cause:
     shrunk = smallest(_histories[0], failed, budget=budget)
-    return Cause(failed, shrunk, tuple(transcript(lived(_histories[0], shrunk.question))))
+    return Cause(failed, shrunk, tuple(transcript(_histories[0].live(shrunk.question))))

@@ -36,7 +36,8 @@ def as_text(view: HuntView, paint: Paint) -> list[str]:
     """What ran, how fast, and for each broken promise the command that repeats it and the smallest one."""
     tally = view.tally
     speed = f"{tally.days / view.wall_s:.2f} simulated days a second" if view.wall_s else ""
-    ran = f"{count(tally.histories, 'history', 'histories')}, {tally.days:g} region-days in {span(round(view.wall_s * 1000))}"
+    took = span(round(view.wall_s * 1000))
+    ran = f"{count(tally.histories, 'history', 'histories')}, {tally.days:g} region-days in {took}"
     side = f" in {view.jobs} processes" if view.jobs > 1 else ""
     happened = listed((f"{number:,} {name}" for name, number in tally.counts.items()), most=6)
     switched = sum(tally.faults.values())
@@ -52,7 +53,8 @@ def as_text(view: HuntView, paint: Paint) -> list[str]:
     lines.append(f"  promises  {paint.bad(failing)}")
     for cause in view.causes:
         lines += ["", *_cause(cause, paint)]
-    rest = [one for one in tally.failing if one not in {cause.failed for cause in view.causes}]
+    told = {cause.failed.question for cause in view.causes}
+    rest = [one for one in tally.failing if one.question not in told]
     if rest:
         lines += ["", f"  failed too ({listed(_checkers(rest))}):"]
         lines += [f"    {one.question.command}" for one in rest[:SHOWN]]

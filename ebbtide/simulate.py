@@ -11,12 +11,12 @@ from time import perf_counter
 
 from contracts.errors import Refused
 from ebbtide.advice import Advice
+from ebbtide.histories import region_histories
 from ebbtide.hunting import Cause, Hunters, hunters
 from ebbtide.render_simulate import HuntView, Told, as_document, as_text, faults_document, faults_text
 from ebbtide.terminal import Terminal
 from ebbtide.text import count
 from simulation.hunt import FULL, Outcome, Question, corpus, tally, to_shrink
-from simulation.histories import region_histories
 
 FOLDER = Path(".simulate")
 FAULTS_LISTED = "ebbtide simulate --list-faults names what there is"
@@ -80,7 +80,12 @@ def _questions(args: argparse.Namespace) -> list[Question]:
     if args.corpus:
         return [kept.question for kept in corpus()]
     seeds = args.seeds if args.seeds is not None else (args.seed,)
-    return [Question(seed, args.days, args.faults, args.size, args.region) for seed in seeds]
+    if args.until > args.days:
+        raise Advice(
+            f"--until {args.until:g} lies beyond --days {args.days:g}", hint="leave --until out to see the whole"
+        )
+    until = args.until if args.until < args.days else 0.0
+    return [Question(seed, args.days, args.faults, args.size, args.region, until) for seed in seeds]
 
 
 def _title(args: argparse.Namespace, questions: list[Question]) -> str:

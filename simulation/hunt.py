@@ -7,16 +7,14 @@ one. Runs nothing in parallel itself and reads no clock.
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Protocol
 
 from contracts.errors import Refused
 from simulation.chronicle import Chronicle
-from simulation.faults import Fault
 from simulation.shrink import Reduced, shrink
 
 ALL, NONE = "all", "none"
@@ -30,23 +28,29 @@ CORPUS = "corpus.txt"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Everything that a history depends on. `faults` as `--faults` takes them: all, none, kinds, or single ones."""
+    """Everything that a history depends on. `faults` as `--faults` takes them: all, none, kinds, or single ones, out of
+    what the seed draws for so many days. `until` ends it earlier than its days (0.0: it does not), with the same
+    faults at the same times.
+    """
 
     seed: int
     days: float = 1.0
     faults: tuple[str, ...] = (ALL,)
     size: str = SMALL
     region: str = ""
+    until: float = 0.0
+
+    @property
+    def lasts(self) -> float:
+        """The days that pass."""
+        return self.until or self.days
 
     @property
     def command(self) -> str:
         """The one command that repeats it."""
-        words = [
-            "ebbtide simulate",
-            f"--seed {self.seed}",
-            f"--days {self.days:g}",
-            f"--faults {','.join(self.faults)}",
-        ]
+        words = ["ebbtide simulate", f"--seed {self.seed}", f"--days {self.days:g}"]
+        words += [f"--until {self.until:g}"] if self.until else []
+        words += [f"--faults {','.join(self.faults)}"]
         words += [f"--size {self.size}"] if self.size != SMALL else []
         words += [f"--region {self.region}"] if self.region else []
         return " ".join(words)
@@ -78,11 +82,8 @@ class Histories(Protocol):
     def kinds(self) -> Mapping[str, str]:
         """The kinds of faults there are, each with a sentence."""
 
-    def drawn(self, question: Question) -> tuple[Fault, ...]:
-        """The faults that the question's seed draws for its kinds and days, before single ones are picked."""
-
-    def live(self, question: Question, faults: Sequence[Fault]) -> History:
-        """Let this history pass with exactly these faults. Deterministic."""
+    def live(self, question: Question) -> History:
+        """Let this history pass. Deterministic. Raises `Refused` for faults that there are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,40 +117,6 @@ class Shrunk:
     faults: int
 
 
-def picked(drawn: Sequence[Fault], words: Iterable[str], known: Mapping[str, str]) -> tuple[Fault, ...]:
-    """The faults that the words choose from a seed's list. Raises `Refused` for a word that chooses nothing."""
-    chosen: set[str] = set()
-    names = {fault.name for fault in drawn}
-    for word in words:
-        kind, _, number = word.partition("#")
-        if word == NONE:
-            continue
-        if word == ALL:
-            chosen |= names
-        elif kind not in known:
-            near = difflib.get_close_matches(kind, known, n=1)
-            raise Refused(f"there is no fault {word!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
-        elif not number:
-            chosen |= {fault.name for fault in drawn if fault.kind == kind}
-        elif word in names:
-            chosen.add(word)
-        else:
-            there = sum(fault.kind == kind for fault in drawn)
-            raise Refused(f"this seed draws {there} of {kind!r} in these days, and {word!r} is none of them")
-    return tuple(fault for fault in drawn if fault.name in chosen)
-
-
-def kinds_in(words: Iterable[str], known: Mapping[str, str]) -> frozenset[str]:
-    """The kinds that have to be drawn for these words."""
-    told = tuple(words)
-    return frozenset(known) if ALL in told else frozenset(word.partition("#")[0] for word in told) & known.keys()
-
-
-def lived(histories: Histories, question: Question) -> History:
-    """The history of one question. Raises `Refused` for faults that there are not."""
-    return histories.live(question, picked(histories.drawn(question), question.faults, histories.kinds()))
-
-
 def outcome(history: History, *, seconds: float = 0.0) -> Outcome:
     """What is kept of it."""
     ordered = sorted(history.broken, key=lambda broken: (broken.at, broken.checker))
@@ -179,15 +146,14 @@ def smallest(
     checker = failed.first[0].checker
     runs = 0
 
+    whole = failed.question
+
     def asked(faults: tuple[str, ...], days: float) -> Question:
-        return replace(failed.question, faults=faults or (NONE,), days=days)
+        words = whole.faults if faults == failed.faults else faults or (NONE,)
+        return replace(whole, faults=words, until=days if days < whole.days else 0.0)
 
     def broken(question: Question) -> Broken | None:
-        try:
-            history = lived(histories, question)
-        except Refused:  # in fewer days the seed draws fewer faults
-            return None
-        found = [one for one in history.broken if one.checker == checker]
+        found = [one for one in histories.live(question).broken if one.checker == checker]
         return min(found, key=lambda one: one.at, default=None)
 
     def fails(faults: tuple[str, ...], days: float) -> bool:
@@ -204,15 +170,13 @@ def smallest(
     seen: dict[Question, Broken] = {}
     reduced = shrink(
         failed.faults,
-        failed.question.days,
+        whole.lasts,
         fails,
         before=failed.begun,
         broke_after_days=failed.broke_after_days,
         budget=budget,
     )
     question = asked(reduced.faults, reduced.days)
-    if reduced.faults == failed.faults and reduced.days == failed.question.days:
-        question = failed.question  # nothing could go: the words that were typed say the same, and are shorter
     return Shrunk(question, seen.get(question, failed.first[0]), reduced, len(failed.faults))
 
 
@@ -244,7 +208,7 @@ def tally(outcomes: Iterable[Outcome]) -> Tally:
         faults.update(name.partition("#")[0] for name in one.faults)
     return Tally(
         histories=len(every),
-        days=sum(one.question.days for one in every),
+        days=sum(one.question.lasts for one in every),
         breaches=sum(one.breaches for one in every),
         failing=tuple(one for one in every if not one.clean),
         counts=dict(sorted(counts.items())),
@@ -276,7 +240,7 @@ def corpus() -> tuple[Kept, ...]:
 
 
 def read_corpus(text: str) -> Iterator[Kept]:
-    """Lines `seed days size faults why...`; `#` begins a comment line. Raises `Refused` for one that is none."""
+    """Lines `seed days[/until] size faults why...`; `#` begins a comment. Raises `Refused` for a line that is none."""
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -284,8 +248,9 @@ def read_corpus(text: str) -> Iterator[Kept]:
         if len(words) < 5 or words[2] not in (SMALL, FULL) or not words[0].isdecimal():
             raise Refused(f"line {number} of the corpus is not `seed days size faults why`: {line!r}")
         seed, days, size, faults, why = words
+        whole, _, until = days.partition("/")
         try:
-            length = float(days)
+            question = Question(int(seed), float(whole), tuple(faults.split(",")), size, until=float(until or 0))
         except ValueError as error:
             raise Refused(f"line {number} of the corpus: {days!r} is no number of days") from error
-        yield Kept(Question(int(seed), length, tuple(faults.split(",")), size), why)
+        yield Kept(question, why)

@@ -46,7 +46,7 @@ def transcript(history: History) -> list[str]:
     return [
         *_head(history, broken),
         "",
-        *_cast(chronicle, history.began),
+        *_cast(chronicle, history.began, pivot),
         "",
         f"the story; '>' marks {_listed(sorted(subjects))}" if subjects else "the story",
         *_story(told, broken, subjects, began=history.began, pivot=pivot),
@@ -70,16 +70,19 @@ def _head(history: History, broken: Sequence[Broken]) -> list[str]:
     return [*head, f"        and {more} sentences more"] if more > 0 else head
 
 
-def _cast(chronicle: Chronicle, began: int) -> list[str]:
+def _cast(chronicle: Chronicle, began: int, pivot: int) -> list[str]:
+    begun = [fault for fault in chronicle.faults if fault.at <= pivot]
+    later = len(chronicle.faults) - len(begun)
     if not chronicle.faults:
         return ["faults  none"]
-    width = max(len(fault.name) for fault in chronicle.faults)
+    width = max((len(fault.name) for fault in begun), default=0)
     return [
-        "faults",
+        "faults that had begun",
         *(
             f"  {fault.name:{width}}  {moment(fault.at, began)} to {moment(fault.until, began)}{told_fault(fault)}"
-            for fault in chronicle.faults
+            for fault in begun
         ),
+        *([f"  and {later} later"] if later else []),
     ]
 
 
@@ -128,7 +131,7 @@ def _story(
             yield f"  day {day - began // DAY_MS + 1}"
         sign = ">" if line.about & subjects or line.who == "BROKEN" else " "
         at = hhmm(line.at) + f".{line.at % 1000:03d}"
-        yield f"{sign} {at if at != last else ' ' * len(at)}  {line.who:{WHO}}  {line.verb} {line.thing}".rstrip()
+        yield f"{sign} {at if at != last else ' ' * len(at)}  {line.who:{WHO}}  {line.text}"
         last = at
 
 
