@@ -30,6 +30,7 @@ def simulate(to: argparse.ArgumentParser) -> None:
     to.add_argument("--size", choices=SIZES, default="small", help="about 60 instances, or 800 (default: small)")
     to.add_argument("--region", default="", metavar="R", help="a region of the reference estate (full size only)")
     to.add_argument("--jobs", type=_jobs, default=1, metavar="J", help="processes side by side (default: 1)")
+    to.add_argument("--first", action="store_true", help="end the hunt at the first seed that fails")
     shrunk = "histories to try in making a failing one small; 0 leaves it as it is (default: 80)"
     to.add_argument("--shrink", type=_runs, default=80, metavar="N", help=shrunk)
     story = "where to write the story (default: .simulate/seed-N.txt for a seed that failed)"

@@ -10,7 +10,7 @@ import contextlib
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
 from time import process_time
@@ -41,22 +41,46 @@ class Hunters:
         self._make = make
         self._pool = pool
 
-    def outcomes(self, questions: Sequence[Question], told: Callable[[Outcome], None]) -> list[Outcome]:
-        """The outcome of each question in their order; `told` hears of each as soon as it is there."""
-        found: dict[int, Outcome] = {}
+    def outcomes(
+        self,
+        questions: Sequence[Question],
+        told: Callable[[Outcome], None],
+        *,
+        until: Callable[[Outcome], bool] | None = None,
+    ) -> list[Outcome]:
+        """The outcome of each question in their order; `told` hears of each as soon as it is there. With `until`, those
+        up to the first in order that it holds for: the same, however many processes there are.
+        """
+        found: list[Outcome] = []
+        for one in self._each(questions, told):
+            found.append(one)
+            if until is not None and until(one):
+                break
+        return found
+
+    def _each(self, questions: Sequence[Question], told: Callable[[Outcome], None]) -> Iterator[Outcome]:
+        """Outcomes in order; of what is not asked for any more nothing new begins."""
         if self._pool is None:
             _ready(self._make, here=True)
-            for number, question in enumerate(questions):
-                found[number] = _outcome(question)
-                told(found[number])
-        else:
-            waiting: dict[Future[Outcome], int] = {
-                self._pool.submit(_outcome, question): number for number, question in enumerate(questions)
-            }
-            for done in as_completed(waiting):
-                found[waiting.pop(done)] = done.result()
-                told(done.result())
-        return [found[number] for number in sorted(found)]
+            for question in questions:
+                done = _outcome(question)
+                told(done)
+                yield done
+            return
+        waiting = [self._pool.submit(_outcome, question) for question in questions]
+        try:
+            numbers = {future: number for number, future in enumerate(waiting)}
+            ready: dict[int, Outcome] = {}
+            following = 0
+            for future in as_completed(waiting):
+                ready[numbers[future]] = future.result()
+                told(future.result())
+                while following in ready:
+                    yield ready.pop(following)
+                    following += 1
+        finally:
+            for future in waiting:
+                future.cancel()
 
     def causes(self, failed: Sequence[Outcome], *, budget: int, told: Callable[[int], None]) -> list[Cause]:
         """Each failing history made small, in their order; `told` hears how many are done."""

@@ -54,7 +54,7 @@ def _hunt(args: argparse.Namespace, terminal: Terminal) -> int:
     jobs = min(args.jobs, len(questions))
     began = perf_counter()
     with hunters(region_histories, jobs=jobs) as hunting:
-        outcomes = _outcomes(hunting, questions, terminal)
+        outcomes = _outcomes(hunting, questions, terminal, first=args.first)
         hunted = perf_counter() - began
         summed = tally(outcomes)
         first = list(to_shrink(summed.failing))
@@ -96,7 +96,7 @@ def _title(args: argparse.Namespace, questions: list[Question]) -> str:
     return f"{seeds}, {args.days:g} days each, faults {','.join(args.faults)}, {where}"
 
 
-def _outcomes(hunting: Hunters, questions: list[Question], terminal: Terminal) -> list[Outcome]:
+def _outcomes(hunting: Hunters, questions: list[Question], terminal: Terminal, *, first: bool) -> list[Outcome]:
     done = broken = 0
     with terminal.bars(("simulate",)) as bars:
 
@@ -106,7 +106,7 @@ def _outcomes(hunting: Hunters, questions: list[Question], terminal: Terminal) -
             broken += not one.clean
             bars.show(0, done / len(questions), f"{done} of {len(questions)}, {broken} failed")
 
-        return hunting.outcomes(questions, heard)
+        return hunting.outcomes(questions, heard, until=(lambda one: not one.clean) if first else None)
 
 
 def _causes(hunting: Hunters, failed: list[Outcome], budget: int, terminal: Terminal) -> list[Cause]:
