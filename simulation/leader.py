@@ -156,6 +156,7 @@ def _reconciler(world: World, policy: Policy) -> Reconciler:
             monotonic=lambda: world.now,
             local_day=lambda now: str(now // DAY_MS),
             user_data=user_data,
+            sole=True,
         ),
         policy.appraiser,
         parted=lambda _: policy.part,
