@@ -22,6 +22,7 @@ from reconciler.desired import Partition
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.leadership import Leadership
+from reconciler.lease import TERMS, Terms
 from reconciler.ports import DesiredState, Journal, Nodes, Recorder, Schedulers, StopSwitch, Store
 from reconciler.steps import Step, StepKind
 from repo_layout.documents import GuardLimits
@@ -46,7 +47,8 @@ class Ports:
 
     `clock` gives milliseconds since the epoch, `monotonic` milliseconds that never jump, `local_day` the region's date,
     `user_data` the boot document of one instance, `accepted_at` the time up to which a person accepted what a listing
-    lacks (0: none was), and `holder` names this replica to the others that share its store.
+    lacks (0: none was), and `holder` names this replica to the others that share its store, for which `terms` hold;
+    `sole` says that there are none (`leadership.Leadership`).
     """
 
     provider: Provider
@@ -63,6 +65,8 @@ class Ports:
     user_data: Callable[[Step], bytes]
     accepted_at: Callable[[], int] = lambda: 0
     holder: str = "reconciler"
+    terms: Terms = TERMS
+    sole: bool = False
 
 
 def answered(call: Callable[[], Answer]) -> Answer:

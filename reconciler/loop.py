@@ -50,7 +50,12 @@ class Reconciler:
         self.appraiser = appraiser
         self.memory = memory
         self.leadership = Leadership(
-            ports.store, key=f"lease/{self.part.region}", holder=ports.holder, monotonic=ports.monotonic
+            ports.store,
+            key=f"lease/{self.part.region}",
+            holder=ports.holder,
+            monotonic=ports.monotonic,
+            terms=ports.terms,
+            sole=ports.sole,
         )
         self.acting = Acting(self.part, ports, appraiser, self.leadership)
         self.deferred = 0

@@ -285,6 +285,7 @@ def _leader(world: World, policy: Policy) -> Reconciler:
             monotonic=lambda: world.now,
             local_day=lambda now: str(now // DAY_MS),
             user_data=_user_data,
+            sole=True,
         ),
         policy.appraiser,
         parted=lambda _: policy.part,

@@ -195,6 +195,7 @@ class Region:
             local_day=lambda now: str(now // 86_400_000),
             user_data=lambda _: b"",
             accepted_at=lambda: self.accepted_at,
+            sole=True,
         )
         return Reconciler(
             ports,
