@@ -8,28 +8,32 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from contracts.errors import EbbtideError, Refused
+from contracts.errors import EbbtideError
 from ebbtide import plan
 from ebbtide.advice import Advice
 from ebbtide.estate import known_region
 from ebbtide.render_plan import PlanView
 from ebbtide.run_log import CycleLine, as_json, as_text, counted, standing
-from ebbtide.run_ports import Live, ports_of
+from ebbtide.run_ports import Kept, SpoolRecorder, Untouched, kept_in, ports_of, remembered, stops_of
 from ebbtide.run_state import ReconcilerState, running_in
 from ebbtide.taken import estate_or_bundle
 from ebbtide.terminal import Terminal
 from ebbtide.text import clock
+from ledger.spool import Spool
 from reconciler import cadence
-from reconciler.cycle import Decision
+from reconciler.appraisal import Appraiser
+from reconciler.cycle import Decision, Memory
 from reconciler.desired import Partition, partition
 from reconciler.fleet import Phase
 from reconciler.loop import Reconciler
+from reconciler.store_memory import MemoryStore
 from simulation.adapters.sandbox_client import SandboxLink
 
 RENEW_MS = 5_000
@@ -40,6 +44,7 @@ STANDBY_MS = 10_000
 
 SETTLED = frozenset({Phase.JOINED, Phase.SERVING, Phase.GONE})
 INTERRUPTED = 130
+DAY_MS = 86_400_000
 
 
 @dataclass
@@ -72,14 +77,17 @@ class Ending:
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """0 when it was told to end or did what was asked; 1 when it ended with something left to do; 130 after Ctrl-C."""
     _understood(args)
-    found = estate_or_bundle(args)
-    link = SandboxLink(Path(args.provider), client="?")
-    part = partition(found.estate, known_region(found.estate, _region(args, link)))
-    if args.dry_run:
-        return _dry(args, terminal, link, part, found.shown)
-    ending = Ending()
-    with ending.listening(), running_in(Path(args.state)) as state, _live(args, state, link, part, ending) as live:
-        code = _Running(args, terminal, live, ending).go_on()
+    link = SandboxLink(Path(args.provider), client=f"{os.getpid()}")
+    try:
+        found = estate_or_bundle(args)
+        part = partition(found.estate, known_region(found.estate, _region(args, link)))
+        if args.dry_run:
+            return _dry(args, terminal, link, part, found.shown)
+        ending = Ending()
+        with ending.listening(), running_in(Path(args.state)) as state:
+            code = _run_in(state, args, terminal, part, link, ending=ending)
+    finally:
+        link.close()
     if ending.by:
         return INTERRUPTED if ending.by[0] == signal.SIGINT else 0
     return code
@@ -103,8 +111,106 @@ def _region(args: argparse.Namespace, link: SandboxLink) -> str:
 def _dry(args: argparse.Namespace, terminal: Terminal, link: SandboxLink, part: Partition, shown: str) -> int:
     """The plan for the next cycle, from what the state directory remembers; nothing is touched."""
     state = ReconcilerState(Path(args.state))
-    reconciler = _reconciler(ports_of(link, part, state, None, holder="dry-run"), part)
+    kept = Kept(Untouched(), Untouched(), MemoryStore(), stops_of(state, args.store), sole=True)
+    ports = ports_of(link, part, kept, holder="dry-run", ending=str)
+    reconciler = Reconciler(ports, Appraiser(), parted=lambda _: part, memory=remembered(state, part.region))
     decision = reconciler.cycle(dry_run=True)
-    when = f"{clock(link.now() % 86_400_000)} UTC"
+    when = f"{clock(link.now() % DAY_MS)} UTC"
     plan.show(PlanView(part, shown, part.estate.commit, when, f"the sandbox at {args.provider}", decision), terminal)
     return 1 if decision.refused else 0
+
+
+def _run_in(
+    state: ReconcilerState,
+    args: argparse.Namespace,
+    terminal: Terminal,
+    part: Partition,
+    link: SandboxLink,
+    *,
+    ending: Ending,
+) -> int:
+    """Run in a state directory that is ours alone, until the end."""
+    who = state.identified(part.estate.settings.estate, part.region)
+    link.introduce(who.holder)
+    with Spool(state.spool) as spool:
+        kept = kept_in(state, args.store, SpoolRecorder(spool))
+        ports = ports_of(link, part, kept, holder=who.holder, ending=ending.reason)
+        reconciler = Reconciler(
+            ports, Appraiser(), parted=lambda estate: partition(estate, part.region), memory=Memory()
+        )
+        running = _Running(reconciler, link, ending, terminal)
+        try:
+            return running.go_on(cycles=args.cycles, until_idle=args.until_idle)
+        finally:
+            reconciler.leadership.resign()
+
+
+class _Running:
+    """Cycle after cycle, and what passes in between."""
+
+    def __init__(self, reconciler: Reconciler, link: SandboxLink, ending: Ending, terminal: Terminal) -> None:
+        self._reconciler, self._link, self._ending, self._terminal = reconciler, link, ending, terminal
+        self._count = 0
+
+    def go_on(self, *, cycles: int | None, until_idle: bool) -> int:
+        """Run until the end; 1 where the cycles that were asked for left something to do."""
+        while True:
+            decision = self._reconciler.cycle()
+            self._count += 1
+            leads = self._reconciler.leadership.holds()
+            due = self._due(leads)
+            self._tell(decision, leads, due)
+            idle = leads and self._idle(decision)
+            if self._ending.by or (until_idle and idle):
+                return 0
+            if cycles is not None and self._count >= cycles:
+                return 1 if until_idle or decision.refused else 0
+            if not self._rest(due):
+                return 0
+
+    def _due(self, leads: bool) -> int:
+        now, reconciler = self._link.now(), self._reconciler
+        if not leads:
+            return now + STANDBY_MS
+        return cadence.following(now, deferred=reconciler.deferred, stalled=reconciler.stalled)
+
+    def _rest(self, due: int) -> bool:
+        """Let time pass until the next cycle is due, and keep the lease; False when it was asked to end."""
+        leadership = self._reconciler.leadership
+        led = leadership.holds()
+        while not self._ending.by:
+            now = self._link.now()
+            if now >= due:
+                return True
+            if self._link.wait(min(due - now, RENEW_MS)):
+                due = cadence.after_news(due, self._link.now())
+            if leadership.ensure() and not led:
+                return True
+        return False
+
+    def _idle(self, decision: Decision) -> bool:
+        """Whether nothing went out, nothing waits, and no instance is on its way in or out."""
+        if decision.allowed or self._reconciler.deferred:
+            return False
+        return all(one.phase in SETTLED for one in decision.memory.fleet.instances.values())
+
+    def _tell(self, decision: Decision, leads: bool, due: int) -> None:
+        reconciler, now = self._reconciler, self._link.now()
+        line = CycleLine(
+            at=now,
+            cycle=self._count,
+            region=reconciler.part.region,
+            commit=reconciler.desired.commit,
+            epoch=reconciler.leadership.epoch,
+            leads=leads,
+            did=counted((step.kind, step.cause) for step in decision.allowed) if leads else {},
+            held=counted((refusal.step.kind, refusal.cause) for refusal in decision.refused) if leads else {},
+            instances=standing(decision),
+            deferred=reconciler.deferred,
+            unrecorded=len(reconciler.unrecorded),
+            stopped=reconciler.acting.stopped(),
+            problem=reconciler.desired.problem or ("" if leads else reconciler.leadership.problem),
+            next_ms=max(0, due - now),
+        )
+        told = as_json(line) if self._terminal.as_json else as_text(line, self._terminal.paint)
+        self._terminal.lines([told])

@@ -69,6 +69,11 @@ class SandboxLink:
                 raise
         return self.greeting
 
+    def introduce(self, client: str) -> None:
+        """From now on the server's account knows this client by that name."""
+        self._client = client
+        self.close()
+
     def close(self) -> None:
         """Let the connection go; the next call opens another."""
         if self._socket is not None:
