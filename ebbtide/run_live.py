@@ -29,18 +29,12 @@ from ebbtide.text import clock
 from ledger.spool import Spool
 from reconciler import cadence
 from reconciler.appraisal import Appraiser
-from reconciler.cycle import Decision, Memory
+from reconciler.cycle import Decision
 from reconciler.desired import Partition, partition
 from reconciler.fleet import Phase
 from reconciler.loop import Reconciler
 from reconciler.store_memory import MemoryStore
 from simulation.adapters.sandbox_client import SandboxLink
-
-RENEW_MS = 5_000
-"""Between two cycles the lease is looked after so often."""
-
-STANDBY_MS = 10_000
-"""A replica that stands by looks round so often whether it has to take over."""
 
 SETTLED = frozenset({Phase.JOINED, Phase.SERVING, Phase.GONE})
 INTERRUPTED = 130
@@ -135,9 +129,7 @@ def _run_in(
     with Spool(state.spool) as spool:
         kept = kept_in(state, args.store, SpoolRecorder(spool))
         ports = ports_of(link, part, kept, holder=who.holder, ending=ending.reason)
-        reconciler = Reconciler(
-            ports, Appraiser(), parted=lambda estate: partition(estate, part.region), memory=Memory()
-        )
+        reconciler = Reconciler(ports, Appraiser(), parted=lambda estate: partition(estate, part.region))
         running = _Running(reconciler, link, ending, terminal)
         try:
             return running.go_on(cycles=args.cycles, until_idle=args.until_idle)
@@ -171,18 +163,18 @@ class _Running:
     def _due(self, leads: bool) -> int:
         now, reconciler = self._link.now(), self._reconciler
         if not leads:
-            return now + STANDBY_MS
+            return now + reconciler.ports.terms.renew
         return cadence.following(now, deferred=reconciler.deferred, stalled=reconciler.stalled)
 
     def _rest(self, due: int) -> bool:
         """Let time pass until the next cycle is due, and keep the lease; False when it was asked to end."""
         leadership = self._reconciler.leadership
-        led = leadership.holds()
+        led, renew = leadership.holds(), self._reconciler.ports.terms.renew // 2
         while not self._ending.by:
             now = self._link.now()
             if now >= due:
                 return True
-            if self._link.wait(min(due - now, RENEW_MS)):
+            if self._link.wait(min(due - now, renew)):
                 due = cadence.after_news(due, self._link.now())
             if leadership.ensure() and not led:
                 return True
@@ -205,7 +197,7 @@ class _Running:
             leads=leads,
             did=counted((step.kind, step.cause) for step in decision.allowed) if leads else {},
             held=counted((refusal.step.kind, refusal.cause) for refusal in decision.refused) if leads else {},
-            instances=standing(decision),
+            instances=standing(reconciler.memory.fleet),
             deferred=reconciler.deferred,
             unrecorded=len(reconciler.unrecorded),
             stopped=reconciler.acting.stopped(),

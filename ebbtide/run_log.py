@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 
 from ebbtide.text import Paint
 from ledger.causes import Cause
-from reconciler.cycle import Decision
-from reconciler.fleet import Phase
+from reconciler.fleet import Fleet, Phase
 from reconciler.steps import StepKind
 
 
@@ -46,9 +45,9 @@ def counted(steps: Iterable[tuple[StepKind, Cause]]) -> dict[str, int]:
     return dict(Counter(f"{kind.value} {cause.value}" for kind, cause in steps))
 
 
-def standing(decision: Decision) -> dict[str, int]:
+def standing(fleet: Fleet) -> dict[str, int]:
     """How many instances stand in each phase, those that are gone left out."""
-    phases = Counter(one.phase.value for one in decision.memory.fleet.instances.values())
+    phases = Counter(one.phase.value for one in fleet.instances.values())
     del phases[Phase.GONE.value]
     return dict(sorted(phases.items()))
 

@@ -13,11 +13,15 @@ from ledger.events import Event
 from ledger.spool import Spool
 from reconciler.acting import Ports
 from reconciler.adapters.stop_file import StopFile
+from reconciler.adapters.store_file import FileStore
 from reconciler.cycle import Memory
 from reconciler.desired import Partition
+from reconciler.lease import TERMS, Terms
 from reconciler.ports import Desired, Journal, Recorder, Store
+from reconciler.resume import resume
+from reconciler.saved import decode
 from reconciler.steps import Step
-from reconciler.store_memory import MemoryStore
+from repo_layout.adapters.durable import replace_file
 from repo_layout.model import Estate
 from simulation.adapters.sandbox_client import SandboxLink, SandboxProvider, SandboxSite
 
@@ -31,6 +35,24 @@ class Kept:
     store: Store
     stops: tuple[StopFile, ...]
     sole: bool
+
+
+class JournalFile:
+    """`reconciler.ports.Journal` over one file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> bytes | None:
+        """As the seam promises."""
+        try:
+            return self._path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def save(self, content: bytes) -> None:
+        """As the seam promises."""
+        replace_file(self._path, content)
 
 
 class SpoolRecorder:
@@ -115,6 +137,7 @@ def ports_of(link: SandboxLink, part: Partition, kept: Kept, *, holder: str, end
         user_data=_user_data,
         accepted_at=lambda: max(stop.accepted_at() for stop in kept.stops),
         holder=holder,
+        terms=terms_at(link.open().speed),
         sole=kept.sole,
     )
 
@@ -133,8 +156,8 @@ def kept_in(state: ReconcilerState, shared: str | None, recorder: Recorder) -> K
     """What lies in the state directory and, where replicas share one, in the store's folder."""
     return Kept(
         recorder=recorder,
-        journal=Untouched(),
-        store=MemoryStore(),
+        journal=JournalFile(state.journal),
+        store=FileStore(Path(shared) if shared else state.store),
         stops=stops_of(state, shared),
         sole=shared is None,
     )
@@ -142,4 +165,16 @@ def kept_in(state: ReconcilerState, shared: str | None, recorder: Recorder) -> K
 
 def remembered(state: ReconcilerState, region: str) -> Memory:
     """The memory that the journal holds, for a look at it; an empty one where there is none."""
-    return Memory()
+    content = JournalFile(state.journal).load()
+    if content is None:
+        return Memory()
+    saved = decode(content)
+    return resume(saved, region=region, position=saved.position).memory
+
+
+def terms_at(speed: float) -> Terms:
+    """The lease's terms in the time of a sandbox that runs faster than its machine: a process needs as many of the
+    machine's seconds to renew a lease, and as many of them must be allowed.
+    """
+    by = max(1.0, speed)
+    return Terms(*(int(each * by) for each in (TERMS.term, TERMS.renew, TERMS.deadline, TERMS.call)))

@@ -23,14 +23,12 @@ from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.leadership import Leadership
 from reconciler.lease import TERMS, Terms
+from reconciler.outcomes import NOT_THERE_YET_MS, released, requested, stands
 from reconciler.ports import DesiredState, Journal, Nodes, Recorder, Schedulers, StopSwitch, Store
 from reconciler.steps import Step, StepKind
 from repo_layout.documents import GuardLimits
 
 Answer = TypeVar("Answer")
-
-NOT_THERE_YET_MS = 15_000
-"""What a server that never became a node gets between its release and its end: nothing runs on it."""
 
 CONFLICT_TRIES = 3
 """Creates that lost a race for the inventory are tried again after all others of the cycle, under the same key."""
@@ -48,7 +46,7 @@ class Ports:
     `clock` gives milliseconds since the epoch, `monotonic` milliseconds that never jump, `local_day` the region's date,
     `user_data` the boot document of one instance, `accepted_at` the time up to which a person accepted what a listing
     lacks (0: none was), and `holder` names this replica to the others that share its store, for which `terms` hold;
-    `sole` says that there are none (`leadership.Leadership`).
+    `sole` says that there are none (`leadership.Leadership`). Without a `journal` nothing is to outlive the process.
     """
 
     provider: Provider
@@ -58,7 +56,7 @@ class Ports:
     stop: StopSwitch
     desired: DesiredState
     store: Store
-    journal: Journal
+    journal: Journal | None
     clock: Callable[[], int]
     monotonic: Callable[[], int]
     local_day: Callable[[int], str]
@@ -219,8 +217,9 @@ class Acting:
     def _create(self, step: Step, *, last: bool) -> bool:
         """Ask for one server; False when it lost a race and may be tried once more."""
         now = self.ports.clock()
-        asked = self._instances.get(step.instance) or _requested(step, now, self._scribe.epoch)
-        request_mark = _mark(self.part, step, asked.epoch)
+        epoch = self._scribe.epoch
+        asked = replace(self._instances.get(step.instance) or requested(step, now, epoch), epoch=epoch)
+        request_mark = _mark(self.part, step, epoch)
         try:
             server = answered(
                 lambda: self.ports.provider.create(
@@ -250,12 +249,9 @@ class Acting:
 
     def _stands(self, step: Step, instance: Instance) -> None:
         """The instance is asked for: the debt it pays is settled, and whom it relieves knows."""
-        self._instances[instance.name] = instance
+        stands(self._instances, step, instance)
         if step.replaces:
             self._settled.add(step.replaces)
-        source = self._instances.get(step.takes_over)
-        if source is not None:
-            self._instances[source.name] = replace(source, moving_to=step.instance)
 
     def _release(self, step: Step) -> None:
         """Ask the node to drain; only what is no node gets a shorter end than the pool's own notice."""
@@ -265,35 +261,34 @@ class Acting:
         window_s = pool.notice_window_s if pool else self.part.estate.region(self.part.region).notice_window
         ends_at = now + (window_s * 1000 if instance.joined_at else NOT_THERE_YET_MS)
         asked = event_id(EventType.RELEASE_ASKED, self._scribe.region, step.instance)
+        heard = True
         if instance.joined_at:
             try:
                 answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at, cause_event=asked))
             except Gone:  # no node is there to drain: its end is as good as agreed
                 pass
+            except Transient:  # it may have heard: this one drains, and is asked again until it answers
+                heard = False
+                self._done.again += 1
             except EbbtideError as error:
                 self.breach = _breach(error) or self.breach
                 self._instances[step.instance] = replace(instance, release_told=True)
                 self._done.undone.append(step)
                 return
-        self._instances[step.instance] = replace(
-            instance,
-            phase=Phase.DRAINING,
-            released=True,
-            release_told=True,
-            drain_asked=bool(instance.joined_at),
-            ends_at=ends_at,
-            cause=step.cause,
-            cause_event=asked,
+        self._instances[step.instance] = released(
+            instance, step, region=self._scribe.region, ends_at=ends_at, heard=heard
         )
 
     def _delete(self, step: Step) -> None:
         instance = self._instances[step.instance]
-        mark = _mark(self.part, step, instance.epoch)
+        mark = _mark(self.part, step, max(instance.epoch, self._scribe.epoch))
         try:
             answered(lambda: self.ports.provider.delete(step.server, expected=mark))
         except Gone:
             pass
         except EbbtideError as error:
+            if isinstance(error, Transient):  # it may be gone, and then it was us
+                self._instances[step.instance] = replace(instance, released=True)
             self._not_done(step, error)
             return
         self._instances[step.instance] = replace(instance, released=True)
@@ -319,7 +314,7 @@ class Acting:
             self._not_done(step, error)
             return
         instance = replace(
-            _requested(step, now, self._scribe.epoch), phase=Phase.BOOTING, server=step.server, started_at=now
+            requested(step, now, self._scribe.epoch), phase=Phase.BOOTING, server=step.server, started_at=now
         )
         self._instances[step.instance] = instance
         self._done.events.append(billing.started(instance, pool=instance.pool, at=now, scribe=self._scribe))
@@ -355,20 +350,3 @@ def _mark(part: Partition, step: Step, epoch: int) -> Mark:
     """Our sign for the instance of a step."""
     estate = part.estate.settings.estate
     return Mark(estate, part.region, step.instance, epoch, step.workload, step.units, step.paid.value)
-
-
-def _requested(step: Step, now: int, epoch: int) -> Instance:
-    """The instance that a step asks for, before anybody answered."""
-    return Instance(
-        name=step.instance,
-        pool=step.pool,
-        project=step.project,
-        workload=step.workload,
-        units=step.units,
-        paid=step.paid,
-        phase=Phase.REQUESTED,
-        requested_at=now,
-        epoch=epoch,
-        cause=step.cause,
-        cause_event=step.cause_event,
-    )
