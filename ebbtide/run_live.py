@@ -21,13 +21,14 @@ from ebbtide.advice import Advice
 from ebbtide.estate import known_region
 from ebbtide.render_plan import PlanView
 from ebbtide.run_log import CycleLine, as_json, as_text, counted, standing
-from ebbtide.run_ports import Kept, SpoolRecorder, Untouched, kept_in, ports_of, remembered, stops_of
-from ebbtide.run_state import ReconcilerState, running_in
+from ebbtide.run_ports import Kept, Untouched, kept_in, ports_of, remembered, stops_of
+from ebbtide.run_state import ReconcilerState, alone_in, running_in
 from ebbtide.taken import estate_or_bundle
 from ebbtide.terminal import Terminal
 from ebbtide.text import clock
 from ledger.spool import Spool
 from reconciler import cadence
+from reconciler.adapters.spool_recorder import SpoolRecorder
 from reconciler.appraisal import Appraiser
 from reconciler.cycle import Decision
 from reconciler.desired import Partition, partition
@@ -78,8 +79,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         if args.dry_run:
             return _dry(args, terminal, link, part, found.shown)
         ending = Ending()
-        with ending.listening(), running_in(Path(args.state)) as state:
-            code = _run_in(state, args, terminal, part, link, ending=ending)
+        with ending.listening():
+            code = _run_in(running_in(Path(args.state)), args, terminal, part, link, ending=ending)
     finally:
         link.close()
     if ending.by:
@@ -124,10 +125,10 @@ def _run_in(
     ending: Ending,
 ) -> int:
     """Run in a state directory that is ours alone, until the end."""
-    who = state.identified(part.estate.settings.estate, part.region)
-    link.introduce(who.holder)
-    with Spool(state.spool) as spool:
-        kept = kept_in(state, args.store, SpoolRecorder(spool))
+    with alone_in(state) as journal, Spool(state.spool) as spool:
+        who = state.identified(part.estate.settings.estate, part.region)
+        link.introduce(f"{who.holder}/{os.getpid()}")
+        kept = kept_in(state, args.store, SpoolRecorder(spool), journal)
         ports = ports_of(link, part, kept, holder=who.holder, ending=ending.reason)
         reconciler = Reconciler(ports, Appraiser(), parted=lambda estate: partition(estate, part.region))
         running = _Running(reconciler, link, ending, terminal)

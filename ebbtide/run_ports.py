@@ -21,7 +21,6 @@ from reconciler.ports import Desired, Journal, Recorder, Store
 from reconciler.resume import resume
 from reconciler.saved import decode
 from reconciler.steps import Step
-from repo_layout.adapters.durable import replace_file
 from repo_layout.model import Estate
 from simulation.adapters.sandbox_client import SandboxLink, SandboxProvider, SandboxSite
 
@@ -35,43 +34,6 @@ class Kept:
     store: Store
     stops: tuple[StopFile, ...]
     sole: bool
-
-
-class JournalFile:
-    """`reconciler.ports.Journal` over one file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def load(self) -> bytes | None:
-        """As the seam promises."""
-        try:
-            return self._path.read_bytes()
-        except FileNotFoundError:
-            return None
-
-    def save(self, content: bytes) -> None:
-        """As the seam promises."""
-        replace_file(self._path, content)
-
-
-class SpoolRecorder:
-    """`reconciler.ports.Recorder` over the spool of the state directory."""
-
-    def __init__(self, spool: Spool) -> None:
-        self._spool = spool
-
-    def record(self, events: Sequence[Event]) -> None:
-        """As the seam promises."""
-        self._spool.append(events)
-
-    def position(self) -> int:
-        """As the seam promises."""
-        return self._spool.end
-
-    def pending_bytes(self) -> int:
-        """As the seam promises."""
-        return self._spool.pending_bytes
 
 
 class Untouched:
@@ -152,11 +114,11 @@ def stops_of(state: ReconcilerState, shared: str | None) -> tuple[StopFile, ...]
     return (StopFile(state.stop), *((StopFile(Path(shared) / "stop"),) if shared else ()))
 
 
-def kept_in(state: ReconcilerState, shared: str | None, recorder: Recorder) -> Kept:
+def kept_in(state: ReconcilerState, shared: str | None, recorder: Recorder, journal: Journal) -> Kept:
     """What lies in the state directory and, where replicas share one, in the store's folder."""
     return Kept(
         recorder=recorder,
-        journal=JournalFile(state.journal),
+        journal=journal,
         store=FileStore(Path(shared) if shared else state.store),
         stops=stops_of(state, shared),
         sole=shared is None,
@@ -165,10 +127,10 @@ def kept_in(state: ReconcilerState, shared: str | None, recorder: Recorder) -> K
 
 def remembered(state: ReconcilerState, region: str) -> Memory:
     """The memory that the journal holds, for a look at it; an empty one where there is none."""
-    content = JournalFile(state.journal).load()
-    if content is None:
+    try:
+        saved = decode(state.journal.read_bytes())
+    except FileNotFoundError:
         return Memory()
-    saved = decode(content)
     return resume(saved, region=region, position=saved.position).memory
 
 

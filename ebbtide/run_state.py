@@ -6,7 +6,7 @@
     store/           lease and reservations, unless replicas share a folder (--store)
     stop             a person's stop, read before each action; stop.accepted-listing beside it
     accepted         the newest bundle that was taken
-    lock             held by the one process that runs here
+    journal.lock     held by the one process that runs here
 
 It outlives the process, whatever ends it; docs/state.md says what each is worth.
 """
@@ -14,16 +14,16 @@ It outlives the process, whatever ends it; docs/state.md says what each is worth
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
-import os
 import secrets
 import socket
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from contracts.errors import Refused
 from ebbtide.advice import Advice
+from reconciler.adapters.journal_file import JournalFile
 from repo_layout.adapters.durable import replace_file
 
 FORMAT = 1
@@ -102,12 +102,8 @@ class ReconcilerState:
         return known
 
 
-@contextlib.contextmanager
-def running_in(folder: Path) -> Iterator[ReconcilerState]:
-    """A state directory for the one process that runs in it; what is there stays.
-
-    `Advice` when another process runs there, or when something else than a reconciler left it.
-    """
+def running_in(folder: Path) -> ReconcilerState:
+    """A state directory to run in; what is there stays. `Advice` when something else than a reconciler left it."""
     state = ReconcilerState(folder)
     there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     foreign = [name for name in there if name not in OURS]
@@ -116,21 +112,23 @@ def running_in(folder: Path) -> Iterator[ReconcilerState]:
             f"{folder} holds what no reconciler left ({', '.join(foreign[:3])})", hint="name another --state folder"
         )
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    return state
+
+
+@contextlib.contextmanager
+def alone_in(state: ReconcilerState) -> Iterator[JournalFile]:
+    """The journal of a state directory, for the one process that runs there; `Advice` while another does."""
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Advice(
-                f"another reconciler runs in {folder}",
-                hint="stop it first, or name another --state; a standby has its own, and the leader's --store",
-            ) from None
-        yield state
-    finally:
-        os.close(descriptor)
+        journal = JournalFile(state.folder)
+    except Refused as error:
+        raise Advice(
+            str(error), hint="stop that one first, or name another --state; a standby shares the --store alone"
+        ) from error
+    with journal:
+        yield journal
 
 
 OURS = frozenset(
     {"reconciler.json", "reconciler.json.new", "journal", "journal.new", "spool", "store", "stop", "stop.new"}
-    | {"stop.accepted-listing", "stop.accepted-listing.new", "accepted", "accepted.new", "accepted.lock", "lock"}
+    | {"stop.accepted-listing", "stop.accepted-listing.new", "accepted", "accepted.new", "accepted.lock", "journal.lock"}
 )

@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from contracts.approval import SignedApproval
 from contracts.errors import Breach, EbbtideError, Gone, Transient
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools.provider import Conflict, CreateRequest, Mark, Provider, QuotaExhausted
-from reconciler import billing, pacing
+from reconciler import billing, clocks, pacing
 from reconciler.appraisal import Appraiser
+from reconciler.breakers import Order
 from reconciler.desired import Partition
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Fleet, Instance, Phase
@@ -45,8 +47,10 @@ class Ports:
 
     `clock` gives milliseconds since the epoch, `monotonic` milliseconds that never jump, `local_day` the region's date,
     `user_data` the boot document of one instance, `accepted_at` the time up to which a person accepted what a listing
-    lacks (0: none was), and `holder` names this replica to the others that share its store, for which `terms` hold;
-    `sole` says that there are none (`leadership.Leadership`). Without a `journal` nothing is to outlive the process.
+    lacks (0: none was), `orders` what people ordered beside the reviewed files after the order of that number, `signed`
+    the approvals that lie beside them, and `holder` names this replica to the others that share its store, for which
+    `terms` hold; `sole` says that there are none (`leadership.Leadership`). Without a `journal` nothing is to outlive
+    the process.
     """
 
     provider: Provider
@@ -62,6 +66,8 @@ class Ports:
     local_day: Callable[[int], str]
     user_data: Callable[[Step], bytes]
     accepted_at: Callable[[], int] = lambda: 0
+    orders: Callable[[int], Sequence[Order]] = lambda _: ()
+    signed: Callable[[], Sequence[SignedApproval]] = lambda: ()
     holder: str = "reconciler"
     terms: Terms = TERMS
     sole: bool = False
@@ -140,11 +146,20 @@ class Acting:
         self.leadership = leadership
         self.appraiser = appraiser
         self.breach = ""
+        self._looked: clocks.Reading | None = None
         self.tokens = Tokens(part.estate.region(part.region).guard, ports.clock)
         self._instances: dict[str, Instance] = {}
         self._settled: set[str] = set()
         self._done = Done(Fleet())
         self._scribe = Scribe(part.region, 0, "", 0)
+
+    def look_at_clocks(self) -> tuple[int, int]:
+        """The time, and by how many ms the clock was set since the last look; later steps are measured from here."""
+        before, self._looked = self._looked, self._reading()
+        return self._looked.wall, clocks.leap(before, self._looked)
+
+    def _reading(self) -> clocks.Reading:
+        return clocks.Reading(self.ports.clock(), self.ports.monotonic())
 
     def stopped(self) -> str:
         """Why nothing may be done now; a switch that cannot be read is on."""
@@ -186,6 +201,9 @@ class Acting:
         """Why nothing more may go out, in the middle of a list or not."""
         if not self.leadership.holds():
             return Cause.LEASE_LOST, "the lease ended before this step"
+        leap_ms = clocks.leap(self._looked, self._reading())
+        if leap_ms:
+            return Cause.CLOCK_JUMPED, f"the clock was set by {leap_ms / 1000:.1f} s before this step"
         stopped = self.stopped()
         return (Cause.STOPPED, stopped) if stopped else None
 

@@ -89,7 +89,7 @@ class Reconciler:
         self.memory = replace(
             decision.memory,
             fleet=done.fleet,
-            guard=guard.give_back(decision.memory.guard, seen.now, waiting),
+            guard=guard.give_back(decision.memory.guard, seen.now, waiting, decision.memory.fleet),
         )
         if going or waiting:
             self._note(self.memory, done.events)
@@ -109,7 +109,7 @@ class Reconciler:
     def observe(self, *, led: bool = True) -> Seen:
         """Ask every port once; silence is None, never an empty answer."""
         ports = self.ports
-        now = ports.clock()
+        now, leap_ms = self.acting.look_at_clocks()
         signals = _ask(lambda: ports.provider.signals(self.memory.cursor))
         view = _ask(ports.schedulers.view)
         clusters = frozenset(contract.cluster for contract in self.part.contracts)
@@ -126,6 +126,11 @@ class Reconciler:
             verified=self.desired.trusted,
             day=ports.local_day(now),
             accepted_at=_ask(ports.accepted_at) or 0,
+            problem=self.desired.problem,
+            leap_ms=leap_ms,
+            pending=_ask(ports.recorder.pending_bytes),
+            orders=tuple(_ask(lambda: ports.orders(self.memory.order)) or ()),
+            signed=tuple(_ask(ports.signed) or ()),
         )
 
     def _scribe(self) -> Scribe:
