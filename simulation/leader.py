@@ -151,7 +151,7 @@ def _reconciler(world: World, policy: Policy) -> Reconciler:
             stop=machine,
             desired=machine,
             store=MemoryStore(),
-            journal=machine,
+            journal=None,
             clock=lambda: world.now,
             monotonic=lambda: world.now,
             local_day=lambda now: str(now // DAY_MS),
