@@ -56,7 +56,7 @@ def packages() -> tuple[str, ...]:
 
 
 def mutated(mutation: Mutation, folder: Path) -> None:
-    """Lay a copy of the packages into the folder, changed. Raises `ValueError` where a text is not there exactly once."""
+    """Lay a changed copy of the packages into the folder. Raises `ValueError` where a text is not there once."""
     for package in packages():
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     for edit in mutation.edits:

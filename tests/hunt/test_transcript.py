@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest  # noqa: TC002 - as in every other test
@@ -35,7 +36,7 @@ def create(at: int, number: int, *, server: str = "", replica: str = FIRST, **mo
     name = f"eb-north-1-{number:06d}"
     made = Act(at, replica, 1, Call.CREATE, name, server or f"server-{number}", "north-a", f"pool-{number % 3}",
                "forecast", 1, "reclaimable")  # fmt: skip
-    return Act(**{field: more.get(field, getattr(made, field)) for field in made.__slots__})
+    return replace(made, **more)  # type: ignore[arg-type]  # the dataclass checks the names
 
 
 def chronicle() -> Chronicle:
