@@ -63,7 +63,9 @@ class Record:
 
 
 class CloudState:
-    """Everything that the cloud knows at `now`."""
+    """Everything that the cloud knows at `now`. While `tokens` is False it takes no client token: a create that is
+    asked again makes another server.
+    """
 
     def __init__(
         self, pools: Iterable[Pool], *, region: str, start: int, seed: int, parameters: CloudParameters
@@ -86,6 +88,7 @@ class CloudState:
         self.by_key: dict[tuple[str, tuple[str, str, str]], str] = {}
         self.created = 0
         self.version = 0
+        self.tokens = True
         self.reclaims: dict[str, Reclaim] = {}
         self.accounts: defaultdict[str, ReclaimAccount] = defaultdict(ReclaimAccount)
         self.advisories: dict[str, Advisory] = {}

@@ -46,7 +46,9 @@ class Keeper(Protocol):
 class Control(Protocol):
     """Whoever decides in a world: when it acts next, and what it knows of our instances."""
 
-    reconciler: Reconciler
+    @property
+    def reconciler(self) -> Reconciler:
+        """The reconciler that leads."""
 
     def next_at(self) -> int:
         """When it acts next."""

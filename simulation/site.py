@@ -45,7 +45,11 @@ class Surroundings:
 
 
 class Site:
-    """All nodes of one region, their units, and the two healthy schedulers that started them."""
+    """All nodes of one region, their units, and the two healthy schedulers that started them.
+
+    `carry` brings a notice or a withdrawal to its node (by `deliver`, at once), `joins` says whether a server that
+    boots ever becomes a node; a world with faults gives both another answer.
+    """
 
     def __init__(self, *, region: str, seed: int, nodes: SimulatedNodes, work: Work, world: Surroundings) -> None:
         self._region = region
@@ -56,18 +60,26 @@ class Site:
         self._views: dict[str, NodeView] = {}
         self._drained: dict[str, str] = {}
         self._joined_at: dict[str, int] = {}
+        self._servers: dict[str, str] = {}
+        self._unheard: dict[str, list[tuple[NodeNotice, str, str]]] = {}
+        self.carry: Callable[[Notice, Callable[[Notice], None]], None] = _at_once
+        self.joins: Callable[[str], bool] = lambda _: self._random.random() >= NEVER_JOINS
         self.lost = 0
         self.first_action_ms: list[int] = []
 
     def view(self) -> SchedulerView:
         """Demand and nodes, as two healthy schedulers would show them."""
-        for name in self.work.dirty:
+        for name in sorted(self.work.dirty):
             slots = self.work.by_instance.get(name)
-            if slots is None or not slots.joined:
+            if slots is None or not slots.joined or name not in self._joined_at:
                 self._views.pop(name, None)
                 continue
             self._views[name] = NodeView(
-                name, self._joined_at[name], len(slots.runs), covered=True, drained=self._drained.get(name, "")
+                name,
+                self._joined_at[name],
+                len(slots.runs),
+                covered=name not in self.nodes.dead,
+                drained=self._drained.get(name, ""),
             )
         self.work.dirty.clear()
         demands = {}
@@ -80,6 +92,7 @@ class Site:
         """A node that is gone leaves its scheduler."""
         if self._joined_at.pop(name, None) is None:
             raise Gone(name)
+        self.work.dirty.add(name)
 
     def ask_return(self, name: str, *, ends_at: int, cause_event: str) -> None:
         """An agreed return: the node drains by `ends_at`."""
@@ -94,10 +107,9 @@ class Site:
         match happened.kind:
             case HappeningKind.ACTIVE:
                 self._booted(happened)
-            case HappeningKind.NOTICED if happened.notice is not None:
-                self._noticed(happened.notice)
-            case HappeningKind.WITHDRAWN if happened.notice is not None:
-                self._withdrawn(happened.notice)
+            case HappeningKind.NOTICED | HappeningKind.WITHDRAWN if happened.notice is not None:
+                self._world.poke()
+                self.carry(happened.notice, self.deliver)
             case HappeningKind.MOVED:
                 self.work.moved(happened.name, happened.pool, happened.at)
             case HappeningKind.ENDED:
@@ -107,8 +119,9 @@ class Site:
 
     def _booted(self, happened: Happening) -> None:
         instance = self._world.instance(happened.name)
-        if instance is None:
-            return
+        if instance is None or happened.name in self.work.by_instance:
+            return  # not ours, or a second server under one key: its node name is taken
+        self._servers[happened.name] = happened.server
         self.work.booted(
             happened.name,
             workload=instance.workload,
@@ -118,7 +131,7 @@ class Site:
             cause=instance.cause,
             now=happened.at,
         )
-        if self._random.random() >= NEVER_JOINS:
+        if self.joins(happened.name):
             self._world.at(happened.at + self._random.randint(*JOIN_MS), lambda: self._join(happened.name))
 
     def _join(self, name: str) -> None:
@@ -126,9 +139,10 @@ class Site:
             self._joined_at[name] = self._world.now()
             self.work.joined(name, self._world.now())
 
-    def _noticed(self, notice: Notice) -> None:
-        slots = self.work.by_instance.get(notice.name)
-        self._world.poke()
+    def deliver(self, notice: Notice, node: str = "") -> None:
+        """A node hears a notice or a withdrawal; `node` where it is another than the one that the notice names."""
+        name = node or notice.name
+        slots = self.work.by_instance.get(name)
         if slots is None or not slots.joined:
             return
         told = notice_of(
@@ -137,15 +151,46 @@ class Site:
             kind=NoticeKind(notice.kind.value),
             issued_at=notice.issued_at,
             ends_at=notice.ends_at,
+            withdrawn=notice.withdrawn,
         )
         subject = f"{notice.id}/{notice.name}"
-        cause_event = event_id(EventType.NOTICE_RECEIVED, self._region, subject)
-        self._begin_drain(notice.name, told, cause_event, subject)
+        if not notice.withdrawn:
+            self._begin_drain(name, told, event_id(EventType.NOTICE_RECEIVED, self._region, subject), subject)
+        elif name in self.nodes.dead:
+            self._unheard.setdefault(name, []).append((told, "", ""))
+        elif name in self.nodes.draining:
+            self.nodes.hear(told, units=0, contract=self.work.workloads[slots.workload].contract, now=self._world.now())
+        elif slots.draining:
+            self._drained.pop(name, None)
+            self.work.undrain(name, self._world.now())
+
+    def agent_died(self, name: str) -> None:
+        """The node's agent dies; its drain stands still, and what is said to it waits."""
+        self.nodes.kill(name)
+        self.work.dirty.add(name)
+
+    def agent_back(self, name: str) -> None:
+        """The agent starts again: it goes on with the drain in its journal and hears what was said last."""
+        self.nodes.restart(name, self._world.now())
+        self.work.dirty.add(name)
+        for told, caused_by, subject in self._unheard.pop(name, ()):
+            slots = self.work.by_instance.get(name)
+            if slots is not None and not told.withdrawn:
+                self._begin_drain(name, told, caused_by, subject)
+            elif slots is not None and name in self.nodes.draining:
+                contract = self.work.workloads[slots.workload].contract
+                self.nodes.hear(told, units=0, contract=contract, now=self._world.now())
 
     def _begin_drain(self, name: str, told: NodeNotice, caused_by: str, subject: str) -> None:
+        if name in self.nodes.dead:
+            self._unheard.setdefault(name, []).append((told, caused_by, subject))
+            return
         slots = self.work.by_instance[name]
         contract = self.work.workloads[slots.workload].contract
         began = name not in self.nodes.draining
+        if told.instance != name:  # another's notice: the agent tells, and nothing on the node changes
+            self.nodes.hear(told, units=len(slots.runs), contract=contract, now=self._world.now(), node=name)
+            return
         units = self.work.drain(name, self._world.now(), subject)
         if self.nodes.hear(told, units=units, contract=contract, now=self._world.now()) and began:
             self._world.emit(
@@ -161,25 +206,6 @@ class Site:
                 )
             )
             slots.notice = f"{name}/{told.issued_at}"
-
-    def _withdrawn(self, notice: Notice) -> None:
-        self._world.poke()
-        slots = self.work.by_instance.get(notice.name)
-        if slots is None or not slots.joined:
-            return
-        told = notice_of(
-            notice.name,
-            reclaim=notice.reclaim,
-            kind=NoticeKind(notice.kind.value),
-            issued_at=notice.issued_at,
-            ends_at=notice.ends_at,
-            withdrawn=True,
-        )
-        if notice.name in self.nodes.draining:
-            self.nodes.hear(told, units=0, contract=self.work.workloads[slots.workload].contract, now=self._world.now())
-        elif slots.draining:
-            self._drained.pop(notice.name, None)
-            self.work.undrain(notice.name, self._world.now())
 
     def on_drained(self, drained: Drained) -> None:
         """One drain that ended."""
@@ -208,10 +234,14 @@ class Site:
     def _ended(self, happened: Happening) -> None:
         name = happened.name
         slots = self.work.by_instance.get(name)
+        if self._servers.get(name, happened.server) != happened.server:
+            return  # a second server under the same key, which never was the node
         if happened.cause is not EndCause.DELETED:
             self.lost += 1
             self._world.poke()
         self._drained.pop(name, None)
+        self._servers.pop(name, None)
+        self._unheard.pop(name, None)
         if slots is None:
             return
         if slots.runs:
@@ -227,3 +257,7 @@ class Site:
             )
         self.nodes.lost(name)
         self.work.ended(name, happened.at)
+
+
+def _at_once(notice: Notice, deliver: Callable[[Notice], None]) -> None:
+    deliver(notice)
