@@ -1,0 +1,174 @@
+"""Blast radius and ramp (DESIGN 10): how much may go and come in a rolling window, and how little after blindness.
+
+What was decided counts when it was written down; a call that landed later counts no second time. A change of leaders
+lets one call slip.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections import defaultdict
+from collections.abc import Iterator
+
+from simulation.check_reading import Checker
+from simulation.check_scene import Scene
+from simulation.chronicle import Act, Call, Led, Look
+
+OUTAGE_MS = 15 * 60_000
+"""Three cycles without a look by a leader: nobody reconciled, as in an outage."""
+
+RAMP = (8, 4, 2)
+"""The first three seeing cycles after blindness get an eighth, a quarter and a half of each limit; then all holds."""
+
+
+class Tally:
+    """When things of one kind were decided."""
+
+    def __init__(self) -> None:
+        self._times: list[int] = []
+
+    def add(self, at: int) -> None:
+        """One more, not always in order."""
+        insort(self._times, at)
+
+    def within(self, at: int, window_ms: int) -> int:
+        """How many in the window that ends at `at`."""
+        return bisect_right(self._times, at) - bisect_right(self._times, at - window_ms)
+
+    def forget(self, before: int) -> None:
+        """Drop what no window reaches."""
+        del self._times[: bisect_left(self._times, before)]
+
+
+class Windows:
+    """The rolling counts that both checkers of this module read."""
+
+    def __init__(self) -> None:
+        self.tallies: dict[str, Tally] = defaultdict(Tally)
+        self._alive: list[tuple[int, int]] = []
+
+    def looked(self, scene: Scene) -> None:
+        """Note how many servers stand; the most of late is the denominator of shares."""
+        window = scene.ground.limits.window * 1000
+        self._alive = [(at, n) for at, n in self._alive if at > scene.now - window - OUTAGE_MS]
+        self._alive.append((scene.now, len(scene.standing)))
+        for tally in self.tallies.values():
+            tally.forget(scene.now - 4 * window - OUTAGE_MS)
+
+    def count(self, scene: Scene, act: Act) -> tuple[str, int, int] | None:
+        """What the act is (released, acquired or replaced), when it was decided, how many there are in the window that
+        ends there; None for what has no limit.
+        """
+        kind = kind_of(scene, act)
+        if not kind:
+            return None
+        at = scene.decided_at(act)
+        self.tallies[kind].add(at)
+        window = scene.ground.limits.window * 1000
+        slips = self.tallies["slipped"].within(at, window)
+        return kind, at, self.tallies[kind].within(at, window) - slips
+
+    def limit(self, scene: Scene, kind: str) -> int:
+        """The stated limit: for releases a share of what is alive, and a count."""
+        limits = scene.ground.limits
+        if kind == "acquired":
+            return limits.acquire_count
+        if kind == "replaced":
+            return limits.replace_count
+        alive = max([len(scene.standing), *(n for _, n in self._alive)])
+        return max(1, min(limits.release_count, alive * limits.release_share // 100))
+
+    def led(self, led: Led) -> None:
+        """Another term: one call of the former one may still land."""
+        if not led.renewed:
+            self.tallies["slipped"].add(led.at)
+
+
+def kind_of(scene: Scene, act: Act) -> str:
+    """Which limit an act falls under; empty for what finishes something agreed."""
+    if not act.fresh:
+        return ""
+    if act.call is Call.CREATE:
+        return "replaced" if scene.pays_debt(act.name) else "acquired"
+    if act.call is Call.ASK_RETURN:
+        return "released"
+    stand = scene.servers.get(act.server)
+    released = act.call is Call.DELETE and stand is not None and not stand.joined_at and scene.decided_at(act) < act.at
+    return "released" if released else ""
+
+
+class Radius(Checker):
+    """In every rolling window at most the stated share and number are released, and the stated numbers acquired and
+    replaced.
+    """
+
+    name = "check_blast.Radius"
+
+    def __init__(self) -> None:
+        self._windows = Windows()
+
+    def on_led(self, scene: Scene, led: Led) -> Iterator[str]:
+        """A slip is allowed for."""
+        self._windows.led(led)
+        yield from ()
+
+    def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
+        """What is alive."""
+        self._windows.looked(scene)
+        yield from ()
+
+    def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
+        """One more within its window."""
+        counted = self._windows.count(scene, act)
+        if counted is None:
+            return
+        kind, _, number = counted
+        limit = self._windows.limit(scene, kind)
+        if number > limit:
+            yield f"{act.name} is number {number} {kind} within {scene.ground.limits.window} s, {limit} are allowed"
+
+
+class Ramp(Checker):
+    """After blindness of any length the limits grow back over the first cycles: no burst reconciles what was missed."""
+
+    name = "check_blast.Ramp"
+
+    def __init__(self) -> None:
+        self._windows = Windows()
+        self._seeing = 0
+        self._looked_at = 0
+
+    def on_led(self, scene: Scene, led: Led) -> Iterator[str]:
+        """A slip is allowed for."""
+        self._windows.led(led)
+        yield from ()
+
+    def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
+        """One more seeing cycle, or blindness."""
+        self._windows.looked(scene)
+        if not look.leads:
+            return
+        blind = bool(look.stopped) or not (look.git and look.clock) or scene.improbable(look)
+        blind = blind or not scene.ground.projects <= look.whole
+        if blind:
+            self._seeing = 0
+        elif not self._looked_at or look.at - self._looked_at > OUTAGE_MS:
+            self._seeing = 1
+        else:
+            self._seeing += 1
+        self._looked_at = look.at
+        yield from ()
+
+    def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
+        """One more within its window, while limits grow back."""
+        counted = self._windows.count(scene, act)
+        if counted is None or not 1 <= self._seeing <= len(RAMP):
+            return
+        kind, at, number = counted
+        limit = self._windows.limit(scene, kind)
+        allowed = max(1, limit // RAMP[self._seeing - 1])
+        if number > allowed and at >= self._looked_at:
+            yield (
+                f"{act.name} is number {number} {kind} within {scene.ground.limits.window} s in seeing cycle "
+                f"{self._seeing} after blindness, {allowed} of {limit} are allowed"
+            )

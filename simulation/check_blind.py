@@ -1,0 +1,83 @@
+"""No growth when blind (DESIGN 10): for each row of the table, what stops while an input is late, partial or untrue.
+
+Judged by what the acting replica could see at its last look, as the world has it: what was decided before a condition
+could be seen is no fault. Deletes are `check_drains`'s, a stop is `check_stop`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simulation.check_reading import Checker
+from simulation.check_scene import Scene
+from simulation.chronicle import Act, Call, Look
+
+GROWS = frozenset({Call.CREATE, Call.MARK})
+LESSENS = frozenset({Call.ASK_RETURN, Call.UNMARK})
+
+
+class Acts(Checker):
+    """Acquisition, replacement, release and fallback purchase happen only on a look that allows them."""
+
+    name = "check_blind.Acts"
+
+    def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
+        """Hold one act against the table, row by row."""
+        if not act.fresh or act.call not in GROWS | LESSENS:
+            return
+        what = f"{act.call.value} of {act.name} by {act.replica}"
+        look = scene.looks.get(act.replica)
+        if look is None:
+            yield f"{what}, which never looked"
+            return
+        seen = f"as its look at {look.at} could tell"
+        for reason in (*_everything(scene, act, look), *_change(scene, act, look), *_purchase(scene, act, look)):
+            yield f"{what}: {reason}, {seen}"
+
+
+def _everything(scene: Scene, act: Act, look: Look) -> Iterator[str]:
+    """Rows in which everything stops: lease, clock, journal, provider, unexplained absence."""
+    if not look.leads:
+        yield "it does not hold the lease"
+    if not look.clock:
+        yield "its clock jumped or is wrong"
+    if not look.disk:
+        yield "its journal cannot be written"
+    project = act.project or _project(scene, act)
+    if project not in look.whole:
+        yield f"the listing of {project or '(no project)'} is not proven complete"
+    if scene.improbable(look):
+        yield f"{len(look.hidden)} of {len(scene.standing)} servers are gone at once and nothing explains it"
+
+
+def _project(scene: Scene, act: Act) -> str:
+    """The project of the instance that a node is asked to give back."""
+    return next((stand.project for stand in reversed(scene.namesakes.get(act.name, []))), "")
+
+
+def _change(scene: Scene, act: Act, look: Look) -> Iterator[str]:
+    """Rows in which growth and release stop, and lost capacity is replaced all the same: Git, schedulers."""
+    if act.call is Call.CREATE and scene.pays_debt(act.name):
+        return
+    if not look.git:
+        yield "the desired state is not verified, and this replaces nothing"
+    contract = scene.ground.contracts.get(act.workload or _workload(scene, act))
+    if contract is not None and contract.cluster in look.silent:
+        yield f"{contract.cluster} is silent, and this replaces nothing"
+
+
+def _workload(scene: Scene, act: Act) -> str:
+    return next((stand.workload for stand in reversed(scene.namesakes.get(act.name, []))), "")
+
+
+def _purchase(scene: Scene, act: Act, look: Look) -> Iterator[str]:
+    """Rows in which growth and fallback stop: a full spool; and what nobody told of reclaims for long."""
+    if act.call not in GROWS:
+        return
+    limit = scene.chronicle.spool_limit
+    replaces = act.paid != "fallback" and scene.pays_debt(act.name)
+    if limit and look.pending >= limit and not replaces:
+        yield f"{look.pending} bytes wait in its spool, {limit} are allowed"
+    silence_s = (look.at - scene.told_at) // 1000
+    if act.paid == "reclaimable" and silence_s > scene.ground.limits.listing_age:
+        yield f"nobody told of reclaims for {silence_s} s, {scene.ground.limits.listing_age} are allowed"

@@ -1,0 +1,92 @@
+"""Bounds at each placement (DESIGN 8): no act of ours creates or enlarges an excess, and no shortage ends in few pools.
+
+D is the workload's desired interruptible units, by what it wants and never by what runs. A server counts where it
+stands by the world's account, as far as who acted could know of it; one whose pool the provider does not say counts in
+every scope. Gangs are the quantum of every bound, and a workload of one gang is exempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ledger.causes import Cause
+from simulation.check_ground import Ground, allowed, quantum
+from simulation.check_reading import Checker
+from simulation.check_scene import Scene, Stand
+from simulation.chronicle import Act, Call, Look
+
+
+class Placements(Checker):
+    """At each fresh reclaimable server: at most max(1 quantum, ceil(15 % of D)) in its domain and 30 % in each of its
+    groups, or what a waiver says; and as long as fewer domains are used than D can fill (8 at most), the units that
+    are needed to reach them are kept for them.
+    """
+
+    name = "check_bounds.Placements"
+
+    def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
+        """Judge what was added under the estate that the act was asked for under."""
+        if act.call not in (Call.CREATE, Call.MARK) or not act.fresh or act.paid != "reclaimable":
+            return
+        request = scene.requests.get(act.name)
+        ground = scene.ground_of(request.commit if request else "")
+        contract, look = ground.contracts.get(act.workload), scene.looks.get(act.replica)
+        if contract is None or act.pool not in ground.pools or look is None:
+            return
+        claims = {ground.interruptible(act.workload, units) for units in scene.wants.believable(act.workload)}
+        gang, most = contract.gang_size, max(claims)
+        if most <= gang > 1:
+            return
+        ours = [
+            stand
+            for stand in scene.by_workload[act.workload].values()
+            if stand.paid == "reclaimable" and scene.known(stand, look, (act.replica, act.epoch))
+        ]
+        share = ground.shares[act.workload]
+        lot = quantum(act.units, gang)
+        for scope in ground.scopes[act.pool]:
+            bound = allowed(share.domain if scope[0] == "domain" else share.group, most, lot)
+            units = sum(stand.units for stand in ours if _counts(stand, scope, ground, look))
+            if units > bound:
+                yield (
+                    f"{act.name}: {act.workload} has {units} units in {' '.join(scope)}, "
+                    f"{bound} of {most} desired are allowed"
+                )
+        moved = act.units if request is not None and request.cause is Cause.REBALANCE else 0
+        yield from _few_domains(scene, act, ground, ours, claims, spare=moved)
+
+
+def _counts(stand: Stand, scope: tuple[str, str], ground: Ground, look: Look) -> bool:
+    """Whether the server is in the scope wherever, of late, it may be known to be."""
+    return all(not pool or scope in ground.scopes.get(pool, ()) for pool in stand.places_since(look.listed_at))
+
+
+def _few_domains(
+    scene: Scene, act: Act, ground: Ground, ours: list[Stand], claims: set[int], *, spare: int
+) -> Iterator[str]:
+    """One more in a used domain, although what is left of D would no longer reach the domains that are asked for.
+
+    The units of an instance that is about to be relieved (`spare`) are counted once.
+    """
+    look = scene.looks[act.replica]
+    here = ground.pools[act.pool].domain
+    domains = {
+        ground.pools[stand.pool].domain for stand in ours if stand.server != act.server and stand.pool in ground.pools
+    }
+    gang = ground.contracts[act.workload].gang_size
+    if here not in domains or act.units < gang:
+        return
+    serving = [s for s in ours if not s.asked_at and not s.drained and not s.noticed_by(look.at)]
+    units = sum(stand.units for stand in serving) - spare
+    share = ground.shares[act.workload]
+
+    def strands(desired: int, lot: int) -> bool:
+        required = max(1, min(share.domains, desired // lot))
+        return len(domains) < required and units + (required - len(domains)) * lot > desired
+
+    lots = ground.lot_sizes(act.workload) or {quantum(act.units, gang)}
+    if all(strands(desired, lot) for desired in claims for lot in lots):
+        yield (
+            f"{act.name}: {act.workload} has {units} of {max(claims)} desired units in {len(domains)} domains, "
+            f"and another one went to {here}: {share.domains} domains can no longer be reached"
+        )

@@ -1,0 +1,48 @@
+"""Causes (DESIGN 9, 14): following a chain of causes from any event leads to what began it, none hangs in the air."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ledger.events import Event, EventType
+from simulation.check_reading import Checker
+from simulation.check_scene import Scene
+
+ROOTS = frozenset(
+    {
+        EventType.RATE_KNOWN,
+        EventType.CLAIM_CHANGED,
+        EventType.NOTICE_RECEIVED,
+        EventType.SHORTFALL_BEGAN,
+        EventType.POOL_EXCLUDED,
+        EventType.POOL_PROBED,
+        EventType.POOL_READMITTED,
+        EventType.STORAGE_CHARGED,
+        EventType.FOOTPRINT_CHARGED,
+        EventType.GUARD_REFUSED,
+        EventType.QUARANTINED,
+    }
+)
+"""What may begin a chain of causes: people's files, their work, the provider's word and the passing of time."""
+
+
+class Whole(Checker):
+    """Every event names a cause that is in the ledger, or is of a type that may begin a chain."""
+
+    name = "check_causes.Whole"
+
+    def __init__(self) -> None:
+        self._missing: dict[str, list[str]] = {}
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """One link; a cause may be told a little later than what it led to, by somebody else."""
+        self._missing.pop(event.id, None)
+        if event.caused_by and event.caused_by not in scene.events:
+            self._missing.setdefault(event.caused_by, []).append(event.id)
+        elif not event.caused_by and event.type not in ROOTS:
+            yield f"{event.id} names no cause"
+
+    def close(self, scene: Scene) -> Iterator[str]:
+        """Links that hang in the air."""
+        for cause, ids in self._missing.items():
+            yield f"{', '.join(ids[:3])}: the cause {cause} is nowhere in the ledger"

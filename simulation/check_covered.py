@@ -1,0 +1,56 @@
+"""Covered instances (DESIGN 1, 8): strict tiers stand on instances that would hear a notice, and on no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simulation.check_reading import Checker
+from simulation.check_scene import SETTLED_LOOKS, Scene
+from simulation.chronicle import Look
+
+
+class Strict(Checker):
+    """A lent instance of a strict tier that is not covered is on its way out, or its work has a covered place to go to,
+    within `SETTLED_LOOKS` clear looks: what the workload claims is carried without it as soon as there is room.
+    """
+
+    name = "check_covered.Strict"
+
+    def __init__(self) -> None:
+        self._bare: dict[str, int] = {}
+
+    def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
+        """Count the clear looks at which each uncovered instance was still needed."""
+        if scene.trouble(look):
+            self._bare.clear()
+            return
+        ground = scene.ground
+        for name in ground.contracts:
+            bare = [] if not ground.strict(name) else _needed(scene, name, look)
+            if not bare:
+                self._bare.pop(name, None)
+                continue
+            self._bare[name] = self._bare.get(name, 0) + 1
+            if self._bare[name] == SETTLED_LOOKS:
+                yield f"{name} stands on {', '.join(bare[:3])}, which no notice would reach, and there is room elsewhere"
+
+
+def _needed(scene: Scene, workload: str, look: Look) -> list[str]:
+    """Uncovered lent nodes of the workload whose units are part of what carries its claim, where others could."""
+    serving = [
+        s
+        for s in scene.by_workload[workload].values()
+        if s.joined_at and not s.asked_at and not s.drained and not s.noticed_by(look.at)
+    ]
+    bare = [s for s in serving if s.paid == "reclaimable" and not s.covered]
+    coming = sum(s.units for s in scene.by_workload[workload].values() if not s.joined_at)
+    covered = sum(s.units for s in serving if s not in bare) + coming
+    if not bare or covered >= min(scene.claims(workload)):
+        return []
+    at, room = scene.room
+    free = any(
+        room.get(name, 0) > 0 and name not in scene.excluded and scene.ground.units_in(workload, name)
+        for name, pool in scene.ground.pools.items()
+        if not pool.committed
+    )
+    return sorted(s.name for s in bare) if free and scene.now - at <= 2 * 3_600_000 else []

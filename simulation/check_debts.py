@@ -1,0 +1,66 @@
+"""Debts and releases (DESIGN 6, 9): a hole is filled once, an instance is given back once, and never one too many."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from ledger.causes import Cause
+from ledger.events import Event, EventType
+from simulation.check_reading import Checker
+from simulation.check_scene import DEBTS, Scene
+from simulation.chronicle import Act, Call
+
+USABLE_NO_MORE = frozenset({Cause.LEFT_SCHEDULER, Cause.RECLAIMABLE_HELD, Cause.AUTHORITY_SPENT, Cause.NEVER_JOINED})
+"""Releases of what carries nothing any more, or whose money ends."""
+
+
+class PaidOnce(Checker):
+    """For one notice or loss at most one instance is bought, those aside that failed to boot; and it was owed."""
+
+    name = "check_debts.PaidOnce"
+
+    def __init__(self) -> None:
+        self._bought: dict[str, set[str]] = defaultdict(set)
+        self._payer: dict[str, str] = {}
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """A purchase, or the failure of one."""
+        if event.type is EventType.INSTANCE_FAILED:
+            self._bought[self._payer.get(event.instance, "")].discard(event.instance)
+        cause = scene.events.get(event.caused_by)
+        if event.type is not EventType.INSTANCE_REQUESTED or cause is None or cause.type not in DEBTS:
+            return
+        self._payer[event.instance] = cause.id
+        bought = self._bought[cause.id]
+        bought.add(event.instance)
+        if len(bought) > 1:
+            yield f"{cause.id} is paid by {', '.join(sorted(bought))}"
+
+
+class ReleasedOnce(Checker):
+    """A node is asked back once, and no release leaves less than any claim that may be believed: no second victim."""
+
+    name = "check_debts.ReleasedOnce"
+
+    def __init__(self) -> None:
+        self._asked: dict[str, int] = {}
+
+    def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
+        """Judge one return by what stands without it."""
+        if act.call is not Call.ASK_RETURN or not act.fresh:
+            return
+        before = self._asked.setdefault(act.name, act.at)
+        if before != act.at:
+            yield f"{act.name} was asked back at {before} and at {act.at}"
+        stands = scene.namesakes.get(act.name)
+        event = scene.releases.get(act.name)
+        if not stands or event is None or event.cause in USABLE_NO_MORE or stands[-1].paid == "fallback":
+            return
+        workload, look = stands[-1].workload, scene.looks.get(act.replica)
+        if look is None or workload not in scene.ground.contracts:
+            return
+        left = scene.supply(workload, look.at) + scene.departed_since(workload, look.listed_at)
+        least = min(scene.claims(workload))
+        if left < least:
+            yield f"{act.name} was asked back at {act.at}: {workload} has {left} units left and claims {least}"

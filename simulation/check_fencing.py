@@ -1,0 +1,103 @@
+"""Leases and fencing (DESIGN 9): one leader acts, a deposed one stops in mid-list, and epochs only grow."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from simulation.check_reading import Checker
+from simulation.check_scene import Scene
+from simulation.chronicle import Act, Led
+
+SLIPS = 1
+"""Calls of a deposed leader that may take effect: the one that was in flight (DESIGN 9)."""
+
+
+def _told(act: Act) -> str:
+    return f"{act.call.value} of {act.name} by {act.replica} in epoch {act.epoch}"
+
+
+class Acts(Checker):
+    """Whoever acts is named by the store; once another term began, at most one call in flight of an older one lands."""
+
+    name = "check_fencing.Acts"
+
+    def __init__(self) -> None:
+        self._term: Led | None = None
+        self._slipped: Counter[tuple[str, int]] = Counter()
+
+    def on_led(self, scene: Scene, led: Led) -> Iterator[str]:
+        """Another term begins."""
+        if not led.renewed:
+            self._term = led
+            self._slipped.clear()
+        yield from ()
+
+    def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
+        """Judge one act by the term that the store names."""
+        who, term = (act.replica, act.epoch), self._term
+        if who not in scene.epochs:
+            yield f"{_told(act)}, which the store never named"
+        elif term is not None and (term.replica, term.epoch) != who and act.at > term.at:
+            self._slipped[who] += 1
+            if self._slipped[who] > SLIPS:
+                yield (
+                    f"{_told(act)} is call {self._slipped[who]} of that term "
+                    f"after {term.replica} led from {term.at} in epoch {term.epoch}"
+                )
+
+
+class Epochs(Checker):
+    """No epoch serves two terms, and nobody acts in an epoch below one that stands on a mark it could list."""
+
+    name = "check_fencing.Epochs"
+
+    def __init__(self) -> None:
+        self._terms: Counter[int] = Counter()
+        self._used: dict[int, set[int]] = defaultdict(set)
+
+    def on_led(self, scene: Scene, led: Led) -> Iterator[str]:
+        """Count the terms of each epoch."""
+        self._terms[led.epoch] += not led.renewed
+        yield from ()
+
+    def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
+        """Judge one act's epoch."""
+        used = self._used[act.epoch]
+        if self._terms[act.epoch] not in used:
+            used.add(self._terms[act.epoch])
+            if len(used) > 1:
+                yield f"{_told(act)}, which served a term before"
+        look = scene.looks.get(act.replica)
+        if not act.fresh or look is None:
+            return
+        later = max((s.by[1] for s in scene.standing.values() if s.created_at <= look.listed_at), default=0)
+        if later > act.epoch:
+            yield f"{_told(act)}; a mark that it lists has {later}"
+
+
+class Waits(Checker):
+    """Another replica takes a lease only a whole term after it was last renewed, and acts one call's limit later."""
+
+    name = "check_fencing.Waits"
+
+    def __init__(self) -> None:
+        self._last: Led | None = None
+        self._from: dict[tuple[str, int], int] = {}
+
+    def on_led(self, scene: Scene, led: Led) -> Iterator[str]:
+        """Judge when the lease was taken."""
+        last, chronicle = self._last, scene.chronicle
+        self._last = led
+        if led.renewed or last is None or last.replica == led.replica or not chronicle.term_ms:
+            return
+        waited = led.at - last.at
+        if waited < chronicle.term_ms:
+            yield f"{led.replica} took the lease {waited} ms after {last.replica} had it, a term is {chronicle.term_ms}"
+        self._from[led.replica, led.epoch] = last.at + chronicle.term_ms + chronicle.call_ms
+
+    def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
+        """Judge the first act of a term."""
+        free_at = self._from.pop((act.replica, act.epoch), 0)
+        if act.at < free_at:
+            yield f"{_told(act)} is {free_at - act.at} ms before the term could begin"

@@ -1,0 +1,233 @@
+"""Money (DESIGN 12, 14): each paid hour is used once and paid once, what the ledger bills is the provider's invoice to the
+last digit, and fallback never exceeds the authority that stands behind it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterator
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+from ledger.events import Event, EventType
+from simulation.check_reading import Checker
+from simulation.check_scene import Scene
+from simulation.chronicle import Look
+from simulation.cloud_model import InvoiceLine
+
+HOUR_MS = 3_600_000
+GRACE_MS = 20 * 60_000
+"""A paid hour may be renewed, or its instance be drained and gone, so much later: four cycles."""
+
+MICRO = 1_000_000
+
+
+class Usage(Checker):
+    """The usage of an instance covers each slot of its billed time exactly once, under one payment."""
+
+    name = "check_money.Usage"
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[Event]] = defaultdict(list)
+        self._bill: dict[str, tuple[int, str]] = {}
+        self._ends: dict[str, int] = {}
+        self._told: set[str] = set()
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """Gather one instance's lines; judge them when its bill is closed and the books are."""
+        if event.id in self._told:
+            return
+        self._told.add(event.id)
+        if event.type is EventType.USAGE:
+            self._lines[event.instance].append(event)
+        elif event.type is EventType.INSTANCE_STARTED:
+            self._bill.setdefault(event.instance, (event.occurred_at, str(event.data["paid"])))
+        elif event.type is EventType.INSTANCE_ENDED:
+            self._ends.setdefault(event.instance, event.occurred_at)
+        yield from ()
+
+    def close(self, scene: Scene) -> Iterator[str]:
+        """Lay out every instance's slots."""
+        for name, lines in self._lines.items():
+            bill = self._bill.get(name)
+            if bill is None:
+                yield f"{name} was used, and the ledger has no start of its bill"
+                continue
+            started, paid = bill
+            strange = {str(line.data["paid"]) for line in lines} - {paid}
+            if strange:
+                yield f"{name} is billed as {paid} and used as {', '.join(sorted(strange))}"
+            yield from _gaps(name, lines, started, self._ends.get(name, scene.now))
+        for name in self._bill.keys() - self._lines.keys():
+            if self._ends.get(name, scene.now) > self._bill[name][0]:
+                yield f"{name} is billed from {self._bill[name][0]}, and nothing says what it did"
+
+
+def _gaps(name: str, lines: list[Event], started: int, ended: int) -> Iterator[str]:
+    """Where the slots of one instance are used twice, or not at all."""
+    slots: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for line in lines:
+        first = int(line.data["slot"])
+        for slot in range(first, first + int(line.data["units"])):
+            slots[slot].append((int(line.data["from_ms"]), int(line.data["to_ms"])))
+    for slot in range(int(lines[0].data["of_units"])):
+        upto = started
+        for begins, ends in sorted(slots[slot]):
+            if begins != upto:
+                what = "twice" if begins < upto else "never"
+                yield f"{name}: slot {slot} is used {what} between {min(begins, upto)} and {max(begins, upto)}"
+            upto = max(upto, ends)
+        if upto != ended:
+            yield f"{name}: slot {slot} is used until {upto}, billed until {ended}"
+
+
+class Invoice(Checker):
+    """What the ledger's events say that a server cost is what the provider bills, to the last digit, wherever the stream
+    told its end and every rate of its time became known.
+    """
+
+    name = "check_money.Invoice"
+
+    def __init__(self) -> None:
+        self._starts: dict[str, Event] = {}
+        self._ends: dict[str, int] = {}
+        self._moves: dict[str, dict[int, str]] = defaultdict(dict)
+        self._rates: dict[str, dict[int, Decimal]] = defaultdict(dict)
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """Gather bills and rates."""
+        if event.type is EventType.INSTANCE_STARTED:
+            self._starts.setdefault(event.instance, event)
+        elif event.type is EventType.INSTANCE_ENDED:
+            self._ends.setdefault(event.instance, event.occurred_at)
+        elif event.type is EventType.INSTANCE_MOVED:
+            self._moves[event.instance][event.occurred_at] = event.pool
+        elif event.type is EventType.RATE_KNOWN:
+            self._rates[event.pool][int(event.data["effective_from"])] = Decimal(str(event.data["rate"]))
+        yield from ()
+
+    def close(self, scene: Scene) -> Iterator[str]:
+        """Compare line by line."""
+        silent = {ended.server for ended in scene.chronicle.ended if not ended.told}
+        for line in scene.chronicle.invoice:
+            stand = scene.servers.get(line.server)
+            if stand is None or len(scene.namesakes[stand.name]) > 1 or line.server in silent:
+                continue
+            yield from self._line(scene, line)
+
+    def _line(self, scene: Scene, line: InvoiceLine) -> Iterator[str]:
+        start = self._starts.get(line.name)
+        until = scene.now if line.ended is None else line.ended
+        if start is None:
+            if until - line.started > GRACE_MS:
+                yield f"{line.name} is billed from {line.started}, and the ledger has no start"
+            return
+        told = start.occurred_at, self._ends.get(line.name)
+        adopted = scene.servers[line.server].created_at
+        begins = max(line.started, adopted) if line.started < adopted else line.started
+        lagging = line.ended is not None and told[1] is None and scene.now - line.ended < GRACE_MS
+        if (told[0], told[1]) != (begins, line.ended) and not lagging:
+            yield f"{line.name} is billed from {begins} to {line.ended}, the ledger has {told[0]} to {told[1]}"
+        elif begins == line.started and not lagging and self._rates_known(line):
+            owed = self._owed(line.name, start, until)
+            if owed != line.owed_ms:
+                yield f"{line.name} costs {owed / HOUR_MS} by the ledger and {line.owed_ms / HOUR_MS} by the invoice"
+
+    def _rates_known(self, line: InvoiceLine) -> bool:
+        """Whether each rate of the bill was told, from no later than it was billed."""
+        return all(
+            any(since <= period.start and rate == period.rate for since, rate in self._rates[pool].items())
+            and not any(period.start < since < period.end for since in self._rates[pool])
+            for pool, period in line.periods
+        )
+
+    def _owed(self, name: str, start: Event, until: int) -> Decimal:
+        """Currency x milliseconds per hour, by the events alone."""
+        places = sorted({start.occurred_at: start.pool, **self._moves[name]}.items())
+        ends = [at for at, _ in places[1:]] + [until]
+        owed = Decimal(0)
+        for (came, pool), left in zip(places, ends, strict=True):
+            rates = sorted(self._rates[pool].items())
+            nexts = [at for at, _ in rates[1:]] + [left]
+            for (since, rate), next_ in zip(rates, nexts, strict=True):
+                owed += rate * max(0, min(left, max(next_, since)) - max(came, since))
+        return owed
+
+
+class Authority(Checker):
+    """The reservations of a day never exceed what a named person may spend in it, alone or summed over their contracts,
+    nor what a contract may; by the ledger, and by the store.
+    """
+
+    name = "check_money.Authority"
+
+    def __init__(self) -> None:
+        self._spent: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
+        self._told: set[str] = set()
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """One reservation more."""
+        if event.type is not EventType.FALLBACK_RESERVED or event.id in self._told:
+            return
+        self._told.add(event.id)
+        zone = ZoneInfo(scene.ground.estate.region(scene.region).time_zone)
+        day = str(dt.datetime.fromtimestamp(scene.now / 1000, tz=zone).date())
+        for who in (str(event.data["authority"]), event.workload):
+            self._spent[day, who] += Decimal(str(event.data["amount"]))
+            limit = _limit(scene, who)
+            if self._spent[day, who] > limit:
+                yield f"{self._spent[day, who]} are reserved for {who} on {day}, {limit} are allowed ({event.id})"
+
+    def on_reserved(self, scene: Scene, day: str, totals: dict[str, int]) -> Iterator[str]:
+        """The store's totals."""
+        for who, micro in totals.items():
+            limit = _limit(scene, who)
+            if micro > limit * MICRO:
+                yield f"the store has {Decimal(micro) / MICRO} reserved for {who} on {day}, {limit} are allowed"
+
+
+def _limit(scene: Scene, who: str) -> Decimal:
+    """What an authority or a contract may spend a day: the most that an estate said that may still be the one in force."""
+    limits = [Decimal(0)]
+    for reviewed in scene.reviewed:
+        entry = reviewed.estate.directory_by_id.get(who)
+        contract = reviewed.estate.contract_by_name.get(who)
+        if entry is not None and entry.spend_authority_per_day is not None:
+            limits.append(entry.spend_authority_per_day.amount)
+        if contract is not None and contract.fallback.allowed and contract.fallback.limit_per_day is not None:
+            limits.append(contract.fallback.limit_per_day.amount)
+    return max(limits)
+
+
+class Covered(Checker):
+    """What runs as fallback is covered: its hour was reserved, at its rate, before it was bought and while it stands."""
+
+    name = "check_money.Covered"
+
+    def __init__(self) -> None:
+        self._reserved: dict[str, list[tuple[int, Decimal]]] = defaultdict(list)
+        self._rates: dict[str, Decimal] = {}
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """Reservations, and the rates they are made at."""
+        if event.type is EventType.FALLBACK_RESERVED:
+            self._reserved[event.workload].append((scene.now, Decimal(str(event.data["amount"]))))
+        elif event.type is EventType.RATE_KNOWN:
+            self._rates[event.pool] = Decimal(str(event.data["rate"]))
+        yield from ()
+
+    def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
+        """What stands as fallback now, by workload."""
+        if not look.leads:
+            return
+        hourly: dict[str, Decimal] = defaultdict(Decimal)
+        for stand in scene.standing.values():
+            if stand.paid == "fallback" and not stand.asked_at and stand.created_at < scene.now - GRACE_MS:
+                hourly[stand.workload] += self._rates.get(stand.pool, Decimal(0))
+        for workload, cost in hourly.items():
+            if scene.trouble(look):
+                continue
+            paid = sum(amount for at, amount in self._reserved[workload] if at > scene.now - HOUR_MS - GRACE_MS)
+            if paid < cost:
+                yield f"fallback of {workload} costs {cost} an hour, {paid} are reserved for the hour before {scene.now}"

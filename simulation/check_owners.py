@@ -1,0 +1,87 @@
+"""Whose a server is (DESIGN 1, 9): one owner for each instance, one server for each key, and none of ours forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ledger.events import Event, EventType
+from simulation.check_reading import Checker
+from simulation.check_scene import LATE_MS, SETTLED_LOOKS, Scene
+from simulation.chronicle import Look
+
+
+class Mixed(Checker):
+    """An instance belongs to one workload for ever, is requested once, and changes its pool only by a move."""
+
+    name = "check_owners.Mixed"
+
+    def __init__(self) -> None:
+        self._owner: dict[str, str] = {}
+        self._pools: dict[str, set[str]] = {}
+        self._requests: dict[str, str] = {}
+        self._told: set[str] = set()
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """Judge who one event says it is about."""
+        name = event.instance
+        if not name or not event.workload or event.id in self._told:
+            return
+        self._told.add(event.id)
+        owner = self._owner.setdefault(name, event.workload)
+        if owner != event.workload:
+            yield f"{name} belongs to {owner} and, by {event.id}, to {event.workload}"
+        if event.type is EventType.INSTANCE_REQUESTED:
+            first = self._requests.setdefault(name, event.id)
+            if first != event.id:
+                yield f"{name} was requested twice: {first} and {event.id}"
+        pools = self._pools.setdefault(name, set())
+        moved = event.type is EventType.INSTANCE_MOVED or any(len(s.places) > 1 for s in scene.namesakes.get(name, ()))
+        if event.pool and pools and not moved and event.pool not in pools:
+            yield f"{name} is in {', '.join(sorted(pools))} and, by {event.id}, in {event.pool}"
+        if event.pool:
+            pools.add(event.pool)
+
+
+class Twins(Checker):
+    """Two servers under one key: once whole listings show both, one of them goes, and never both."""
+
+    name = "check_owners.Twins"
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+
+    def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
+        """Count the clear looks that could see each pair."""
+        twins = {
+            name: stands
+            for name, stands in scene.by_name.items()
+            if len(stands) > 1 and max(s.created_at for s in stands.values()) <= look.listed_at
+        }
+        self._seen = {name: count for name, count in self._seen.items() if name in twins}
+        if scene.trouble(look):
+            return
+        for name, stands in twins.items():
+            self._seen[name] = self._seen.get(name, 0) + 1
+            if self._seen[name] == SETTLED_LOOKS:
+                yield f"{name} is the key of {', '.join(sorted(stands))}, after {SETTLED_LOOKS} clear looks still"
+
+
+class Forgotten(Checker):
+    """In the end the servers with our mark are those that the last leader knows, no more and no fewer."""
+
+    name = "check_owners.Forgotten"
+
+    def close(self, scene: Scene) -> Iterator[str]:
+        """Compare what stands with what is known."""
+        known = scene.chronicle.known
+        if known is None:
+            return
+        for server, stand in scene.standing.items():
+            if server not in known and stand.created_at <= scene.now - LATE_MS:
+                yield f"{stand.name} ({server}) stands since {stand.created_at}, and the leader does not know it"
+        for server in sorted(known - scene.standing.keys()):
+            gone = scene.servers.get(server)
+            if gone is None:
+                yield f"the leader knows {server}, which never was ours"
+            elif gone.ended_at <= scene.now - LATE_MS:
+                yield f"the leader knows {gone.name} ({server}), which ended at {gone.ended_at}"

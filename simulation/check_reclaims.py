@@ -1,0 +1,37 @@
+"""Open reclaims (DESIGN 5): nothing is acquired in a domain that is being taken back, until its hold ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simulation.check_reading import Checker
+from simulation.check_scene import Scene
+from simulation.chronicle import Act, Call, Look
+
+
+class Acquired(Checker):
+    """No new server in a domain under a reclaim that the acting replica was told of, whatever it replaces."""
+
+    name = "check_reclaims.Acquired"
+
+    def __init__(self) -> None:
+        self._told: dict[str, int] = {}
+
+    def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
+        """When each replica was last told."""
+        if look.told:
+            self._told[look.replica] = look.at
+        yield from ()
+
+    def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
+        """Judge one create by the reclaims that were open at the last look that was told of them, and still are."""
+        pool = scene.ground.pools.get(act.pool)
+        if act.call is not Call.CREATE or not act.fresh or pool is None:
+            return
+        told_at = self._told.get(act.replica, 0)
+        for reclaim in scene.reclaims.values():
+            if pool.domain in reclaim.domains and reclaim.opened_at <= told_at and act.at < reclaim.hold_until:
+                yield (
+                    f"{act.name} was created in {pool.domain} at {act.at}; reclaim {reclaim.id} was opened at "
+                    f"{reclaim.opened_at} and holds until {reclaim.hold_until}"
+                )

@@ -1,0 +1,188 @@
+"""The true state of a region while a chronicle is read: which servers stand where, whose they are, and who looked.
+
+Kept by `simulation.check_reading`, read by every checker. All of it follows from the world's own account; nothing here
+knows what a planner thinks.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ledger.events import Event, EventType
+from pools.provider import Reclaim
+from simulation.check_ground import Ground
+from simulation.check_wants import Wants
+from simulation.chronicle import Act, Call, Chronicle, Look, Reviewed
+
+IMPROBABLE_FLOOR = 4
+"""Fewer servers than this that a listing hides stop nothing: one loss of a tiny fleet is already a large share."""
+
+LATE_MS = 20 * 60_000
+"""What is still open so shortly before a history ends is not judged: it had no four cycles to be settled in."""
+
+SETTLED_LOOKS = 12
+"""Clear looks of a leader in a row within which what can be put right is put right: four while limits grow back, a
+boot and a join, and as many again for what fails once."""
+
+
+@dataclass(slots=True)
+class Stand:
+    """One server with our mark, as it is. `by` is the (replica, epoch) that created or adopted it; `notices` holds the
+    end of each notice that stands and when it was said; `agreed` is the end of an agreed return, `asked_at` when that
+    was asked for; `drained` the outcome of its last drain. Times are 0 where a thing has not happened.
+    """
+
+    server: str
+    name: str
+    project: str
+    workload: str
+    units: int
+    paid: str
+    created_at: int
+    by: tuple[str, int]
+    places: list[tuple[int, str]]
+    joined_at: int = 0
+    covered: bool = False
+    bare_since: int = 0
+    notices: dict[str, tuple[int, int]] = field(default_factory=dict)
+    asked_at: int = 0
+    agreed: int = 0
+    drained: str = ""
+    ended_at: int = 0
+
+    @property
+    def pool(self) -> str:
+        """Where it runs now; empty where the provider does not say."""
+        return self.places[-1][1]
+
+    def places_since(self, at: int) -> set[str]:
+        """Every pool in which it ran at `at` or later."""
+        later = {pool for since, pool in self.places if since > at}
+        before = [pool for since, pool in self.places if since <= at]
+        return later | set(before[-1:])
+
+    def noticed_by(self, at: int) -> bool:
+        """Whether a notice that stands now was said at `at` or earlier."""
+        return any(said <= at for said, _ in self.notices.values())
+
+
+class Scene:
+    """Everything true now. `standing` are our servers that are there, `servers` all that ever were and
+    `namesakes` those of each name; `departed` are those that ended, in order; `told` is when the
+    event with an id first became durable, `requests` and `releases` what was written down before of each instance.
+    """
+
+    def __init__(self, region: str) -> None:
+        self.region = region
+        self.now = 0
+        self.chronicle = Chronicle()
+        self.grounds: dict[str, Ground] = {}
+        self.reviewed: list[Reviewed] = []
+        self.servers: dict[str, Stand] = {}
+        self.standing: dict[str, Stand] = {}
+        self.by_workload: dict[str, dict[str, Stand]] = defaultdict(dict)
+        self.by_name: dict[str, dict[str, Stand]] = defaultdict(dict)
+        self.namesakes: dict[str, list[Stand]] = defaultdict(list)
+        self.departed: list[Stand] = []
+        self.wants = Wants()
+        self.looks: dict[str, Look] = {}
+        self.led_look: Look | None = None
+        self.told_at = 0
+        self.epochs: dict[tuple[str, int], int] = {}
+        self.requests: dict[str, Event] = {}
+        self.releases: dict[str, Event] = {}
+        self.events: dict[str, Event] = {}
+        self.told: dict[str, int] = {}
+        self.reclaims: dict[str, Reclaim] = {}
+        self.room: tuple[int, dict[str, int]] = (0, {})
+        self.stopped = ""
+        self.stopped_at = 0
+        self.excluded: set[str] = set()
+
+    @property
+    def ground(self) -> Ground:
+        """The newest reviewed estate."""
+        return self.grounds[self.reviewed[-1].commit]
+
+    def ground_of(self, commit: str) -> Ground:
+        """The estate of a commit, the newest one where nobody reviewed it."""
+        return self.grounds.get(commit) or self.ground
+
+    @property
+    def estate(self) -> str:
+        """The estate's id, which stands on every mark of ours."""
+        return self.ground.estate.settings.estate
+
+    def trouble(self, look: Look) -> str:
+        """Why this look is no ground to change anything on, by the world's account; empty for a clear one."""
+        return next(self._troubles(look), "")
+
+    def _troubles(self, look: Look) -> Iterator[str]:
+        chronicle = self.chronicle
+        if not look.leads:
+            yield "it does not hold the lease"
+        if look.stopped:
+            yield f"it is stopped ({look.stopped})"
+        if not look.clock:
+            yield "its clock is wrong"
+        if not look.disk:
+            yield "its journal cannot be written"
+        if missing := self.ground.projects - look.whole:
+            yield f"the listing of {', '.join(sorted(missing))} is not whole"
+        if self.improbable(look):
+            yield f"{len(look.hidden)} of {len(self.standing)} servers are not shown"
+        if not look.told:
+            yield "no signals came"
+        if look.silent:
+            yield f"{', '.join(sorted(look.silent))} does not answer"
+        if not look.git:
+            yield "the desired state is not verified"
+        if chronicle.spool_limit and look.pending >= chronicle.spool_limit:
+            yield f"{look.pending} bytes wait in its spool"
+
+    def improbable(self, look: Look) -> bool:
+        """Whether the look's listing, called whole, hides an improbable share of what stands (DESIGN 10)."""
+        share = self.ground.limits.improbable_share
+        return len(look.hidden) >= IMPROBABLE_FLOOR and len(look.hidden) * 100 > share * len(self.standing)
+
+    def known(self, stand: Stand, look: Look, by: tuple[str, int]) -> bool:
+        """Whether who acts under `look` can know that the server is there: it listed it, or asked for it itself."""
+        return stand.created_at <= look.listed_at or stand.by == by
+
+    def supply(self, workload: str, at: int) -> int:
+        """Units of the workload that stand and neither drain nor are under a notice said by `at`."""
+        return sum(
+            s.units
+            for s in self.by_workload[workload].values()
+            if not s.asked_at and not s.drained and not s.noticed_by(at)
+        )
+
+    def departed_since(self, workload: str, at: int) -> int:
+        """Units of the workload that ended after `at`."""
+        units = 0
+        for stand in reversed(self.departed):
+            if stand.ended_at <= at:
+                break
+            units += stand.units if stand.workload == workload else 0
+        return units
+
+    def claims(self, workload: str) -> frozenset[int]:
+        """Every total claim, in units, that a leader may go by now under the newest estate."""
+        return frozenset(self.ground.claim(workload, units) for units in self.wants.believable(workload))
+
+    def decided_at(self, act: Act) -> int:
+        """When what the act does was written down as about to be done; the time of the act where it never was."""
+        event = (self.requests if act.call is Call.CREATE else self.releases).get(act.name)
+        return self.told[event.id] if event is not None else act.at
+
+    def pays_debt(self, name: str) -> bool:
+        """Whether the instance was asked for to replace one that was noticed or lost."""
+        request = self.requests.get(name)
+        cause = self.events.get(request.caused_by) if request else None
+        return cause is not None and cause.type in DEBTS
+
+
+DEBTS = frozenset({EventType.NOTICE_RECEIVED, EventType.INSTANCE_LOST, EventType.INSTANCE_FAILED})
+"""Events that leave a hole which a replacement fills."""

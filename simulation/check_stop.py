@@ -1,0 +1,33 @@
+"""`ebbtide stop` (DESIGN 9): within five seconds nothing new is begun; what was agreed is finished."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simulation.check_reading import Checker
+from simulation.check_scene import Scene
+from simulation.chronicle import Act, Call
+
+WITHIN_MS = 5_000
+"""The stop holds within five seconds (DESIGN 9)."""
+
+BEGINS = frozenset({Call.CREATE, Call.MARK, Call.UNMARK, Call.ASK_RETURN})
+
+
+class Acts(Checker):
+    """While stopped, nothing is created, marked, disowned or asked back: five seconds after the stop was thrown, and at
+    once in a cycle whose look saw it.
+    """
+
+    name = "check_stop.Acts"
+
+    def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
+        """Judge one act by the switch as it is, and as its replica saw it."""
+        if act.call not in BEGINS or not act.fresh:
+            return
+        look = scene.looks.get(act.replica)
+        late_ms = act.at - scene.stopped_at
+        if scene.stopped and late_ms > WITHIN_MS:
+            yield f"{act.call.value} of {act.name} by {act.replica}, {late_ms} ms after the stop ({scene.stopped})"
+        elif look is not None and look.stopped:
+            yield f"{act.call.value} of {act.name} by {act.replica}, which saw the stop at {look.at} ({look.stopped})"

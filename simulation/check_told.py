@@ -1,0 +1,148 @@
+"""What the ledger is told (DESIGN 9, 14): what is about to be done before it is done, every notice and loss once, no
+event in two versions, and nothing that did not happen.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ledger.events import Event, EventType
+from pools.provider import Notice
+from simulation.check_reading import Checker
+from simulation.check_scene import LATE_MS, Scene
+from simulation.chronicle import Act, Call, Ended, Look
+from simulation.cloud_model import EndCause
+
+
+class Requests(Checker):
+    """Every new server was written down as requested, with its pool, workload and units, before it was asked for; and
+    every return before the node heard of it.
+    """
+
+    name = "check_told.Requests"
+
+    def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
+        """Judge one act by what was durable before it."""
+        if not act.fresh or act.call not in (Call.CREATE, Call.ASK_RETURN):
+            return
+        kind = "request" if act.call is Call.CREATE else "release"
+        event = (scene.requests if act.call is Call.CREATE else scene.releases).get(act.name)
+        if event is None:
+            yield f"{act.call.value} of {act.name} at {act.at}: its {kind} was not written down before"
+            return
+        if act.call is Call.CREATE:
+            said = event.pool, event.workload, event.data["units"], event.data["paid"]
+            if said != (act.pool, act.workload, act.units, act.paid):
+                done = f"{act.pool}, {act.workload}, {act.units}, {act.paid}"
+                yield f"{act.name} was written down as {', '.join(map(str, said))} and created as {done}"
+
+
+class Versions(Checker):
+    """An id says one thing: told again, it is the same to the letter, but for who told it, when and in which epoch."""
+
+    name = "check_told.Versions"
+
+    def __init__(self) -> None:
+        self._told: dict[str, Event] = {}
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """Compare with what the id said first."""
+        first = self._told.setdefault(event.id, event)
+        if first is event or first == event:
+            return
+        again = replace(event, recorded_at=first.recorded_at, epoch=first.epoch, actor=first.actor, commit=first.commit)
+        if again != first:
+            fields = ("occurred_at", "type", "cause", "caused_by", "workload", "pool", "instance", "data")
+            parts = [f"{f} {getattr(first, f)} / {getattr(event, f)}" for f in fields if _differs(first, event, f)]
+            yield f"{event.id} is told in two versions: {'; '.join(parts)}"
+
+
+def _differs(one: Event, other: Event, field: str) -> bool:
+    return bool(getattr(one, field) != getattr(other, field))
+
+
+class Losses(Checker):
+    """Every loss in the end has its event, once; and what stands was never told as lost, unless a listing hid it."""
+
+    name = "check_told.Losses"
+
+    def __init__(self) -> None:
+        self._ended: list[Ended] = []
+        self._told: dict[str, set[str]] = defaultdict(set)
+        self._hidden: set[str] = set()
+
+    def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
+        """Remember what listings hid."""
+        self._hidden.update(look.hidden)
+        yield from ()
+
+    def on_ended(self, scene: Scene, ended: Ended) -> Iterator[str]:
+        """Remember what has to be told."""
+        if ended.server in scene.servers and ended.cause is not EndCause.DELETED:
+            self._ended.append(ended)
+        yield from ()
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """Hold a loss that is told against what ended."""
+        if event.type is EventType.INSTANCE_FAILED:
+            self._told[event.instance].add("failed")
+        if event.type is not EventType.INSTANCE_LOST:
+            return
+        self._told[event.instance].add(event.id)
+        ever = scene.namesakes.get(event.instance, [])
+        hidden = any(stand.server in self._hidden for stand in ever)
+        if ever and not hidden and not any(stand.ended_at for stand in ever):
+            yield f"{event.instance} is told as lost at {scene.now}, and it stands"
+
+    def close(self, scene: Scene) -> Iterator[str]:
+        """Ends without their event, and more than one of them."""
+        for ended in self._ended:
+            stand = scene.servers[ended.server]
+            told = self._told[ended.name]
+            if told or stand.asked_at or ended.name in scene.releases or ended.at > scene.now - LATE_MS:
+                continue
+            yield f"{ended.name} ended at {ended.at} ({ended.cause.value}), and the ledger has no loss of it"
+        for name, ids in self._told.items():
+            losses = ids - {"failed"}
+            if len(losses) > max(1, len(scene.namesakes.get(name, ()))):
+                yield f"{name} is told as lost {len(losses)} times: {', '.join(sorted(losses))}"
+
+
+class Notices(Checker):
+    """Every notice that the provider's stream carried for an instance of ours is told, once, as it was said."""
+
+    name = "check_told.Notices"
+
+    def __init__(self) -> None:
+        self._given: dict[tuple[str, str], Notice] = {}
+        self._told: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self._withdrawn: set[tuple[str, str]] = set()
+        self._at: dict[tuple[str, str], int] = {}
+
+    def on_given(self, scene: Scene, notice: Notice) -> Iterator[str]:
+        """Remember what was said."""
+        key = notice.name, notice.reclaim
+        if notice.withdrawn:
+            self._withdrawn.add(key)
+        elif notice.server in scene.servers:
+            self._given.setdefault(key, notice)
+            self._at[key] = scene.now
+        yield from ()
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """Hold a notice that is told against what was said."""
+        key = event.instance, str(event.data.get("reclaim", ""))
+        if event.type is EventType.NOTICE_RECEIVED:
+            self._told[key].add(event.id)
+            if key not in self._given:
+                yield f"{event.instance} is told as noticed in {key[1] or 'no reclaim'}, which the provider never said"
+        elif event.type is EventType.NOTICE_WITHDRAWN and key not in self._withdrawn:
+            yield f"the notice of {event.instance} is told as withdrawn, which the provider never said"
+
+    def close(self, scene: Scene) -> Iterator[str]:
+        """Notices that nobody told."""
+        for key, notice in self._given.items():
+            if key not in self._told and self._at[key] <= scene.now - LATE_MS:
+                yield f"{notice.name} was noticed at {notice.issued_at} ({notice.id}), and the ledger does not have it"
