@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ebbtide.text import Paint, columns, count, date_clock, listed, span, wrapped
-from simulation.hunt import Broken, Outcome, Shrunk, Tally
+from simulation.check_reading import Broken
+from simulation.hunt import Outcome, Shrunk, Tally
 
 SHOWN = 10
 """Commands of further seeds that failed; `--output json` has them all."""

@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 
 from ebbtide.run_state import ReconcilerState
 from ledger.events import Event
-from ledger.spool import Spool
 from reconciler.acting import Ports
 from reconciler.adapters.stop_file import StopFile
 from reconciler.adapters.store_file import FileStore

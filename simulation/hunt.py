@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Protocol
 
 from contracts.errors import Refused
+from simulation.check_reading import Broken
 from simulation.chronicle import Chronicle
 from simulation.shrink import Reduced, shrink
 
@@ -54,15 +55,6 @@ class Question:
         words += [f"--size {self.size}"] if self.size != SMALL else []
         words += [f"--region {self.region}"] if self.region else []
         return " ".join(words)
-
-
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """One promise that did not hold: the checker that says so, when, and its sentence."""
-
-    checker: str
-    at: int
-    sentence: str
 
 
 @dataclass(frozen=True)

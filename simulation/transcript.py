@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from simulation.check_reading import Broken
 from simulation.chronicle import Chronicle
-from simulation.hunt import DAY_MS, Broken, History
+from simulation.hunt import DAY_MS, History
 from simulation.transcript_lines import DOES, Line, Weight, hhmm, lines_of, told_fault
 
 NEAR_MS = 45 * 60_000

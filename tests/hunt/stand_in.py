@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from simulation.check_reading import Broken
 from simulation.chronicle import Act, Call, Chronicle, Led, Look
 from simulation.faults import Fault, chosen
-from simulation.hunt import DAY_MS, Broken, Histories, History, Question
+from simulation.hunt import DAY_MS, Histories, History, Question
 
 BEGAN = 1_767_225_600_000
 HOUR = 3_600_000
@@ -57,9 +58,9 @@ def _broken(question: Question, faults: tuple[Fault, ...]) -> list[Broken]:
     names = {fault.name: fault for fault in faults}
     found = []
     if question.seed % 5 == 0 and {"crash#2", "listing_stale#1"} <= names.keys():
-        found.append(Broken("bounds", names["crash#2"].at + 60_000, "eb-north-1-000002: 9 of 40, 6 are allowed"))
+        found.append(Broken(names["crash#2"].at + 60_000, "bounds", "eb-north-1-000002: 9 of 40, 6 are allowed"))
     if question.seed % 7 == 0:
-        found.append(Broken("liveness", BEGAN + 18 * HOUR, "forecast has 3 of 40 units after 12 cycles"))
+        found.append(Broken(BEGAN + 18 * HOUR, "liveness", "forecast has 3 of 40 units after 12 cycles"))
     return found
 
 

@@ -11,10 +11,11 @@ from ledger.causes import Cause
 from ledger.events import EventType
 from pools.provider import Mark, Notice, NoticeKind
 from reconciler.drafts import Scribe
+from simulation.check_reading import Broken
 from simulation.chronicle import Act, Call, Chronicle, Ended, Led, Look, Node, NodeWord
 from simulation.cloud_model import EndCause
 from simulation.faults import Fault
-from simulation.hunt import Broken, History, Question
+from simulation.hunt import History, Question
 from simulation.transcript import transcript
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "hunt" / "two_servers.txt"
@@ -86,7 +87,7 @@ def broken_history() -> History:
     at = BEGAN + 3 * HOUR + 5 * MINUTE
     sentence = f"{TWICE} has two servers, server-7 and server-8"
     return History(
-        Question(41, 0.25, ("answer_lost#1", "crash#2")), BEGAN, chronicle(), (Broken("owners", at, sentence),)
+        Question(41, 0.25, ("answer_lost#1", "crash#2")), BEGAN, chronicle(), (Broken(at, "owners", sentence),)
     )
 
 
