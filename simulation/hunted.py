@@ -70,7 +70,7 @@ def hunted(
     ground: Ground,
     *,
     after: Callable[[Chronicle], None] = _nothing,
-    replicas: int = 1,
+    replicas: int = 2,
 ) -> HuntedWorld:
     """A history ready to run; `after` is called with the chronicle so far when a cycle of the leader is over."""
     return HuntedWorld(seed, days, faults, ground, after=after, replicas=replicas)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from contracts.errors import Transient
 from ledger.events import Event
+from reconciler.lease import read_lease
 from reconciler.ports import Desired, Versioned
 from simulation.chronicle import Led
 from simulation.git_host import Accepted, Follower
@@ -107,18 +108,13 @@ class WiredStore:
         """A lease that was taken goes into the chronicle."""
         if not key.startswith(LEASE):
             return
-        epoch, led = epoch_in(value), self._scene.chronicle.led
+        epoch, led = read_lease(value).epoch, self._scene.chronicle.led
         if not led or (led[-1].replica, led[-1].epoch) != (self._witness.replica, epoch):
             led.append(Led(self._scene.world.now, self._witness.replica, epoch))
 
     def _silence(self) -> None:
         if self._scene.weather.on("store_silent") or self._cut():
             raise Transient("the store does not answer")
-
-
-def epoch_in(value: bytes) -> int:
-    """The epoch of a lease record."""
-    return int(value)
 
 
 class WiredDesired:

@@ -12,8 +12,9 @@ from typing import TypeVar
 
 from contracts.errors import EbbtideError
 from reconciler.appraisal import Appraiser
-from reconciler.cycle import Decision, Memory
+from reconciler.cycle import Decision
 from reconciler.fleet import Instance
+from reconciler.lease import Terms
 from reconciler.loop import Ports, Reconciler
 from simulation.chronicle import Look
 from simulation.git_host import Follower
@@ -24,6 +25,9 @@ from simulation.scene import Scene
 from simulation.wires import Sight, WiredProvider, WiredSchedulers, Witness
 
 Answer = TypeVar("Answer")
+
+TERMS = Terms(term=90_000, renew=30_000, deadline=60_000)
+"""Three times the real ones: a standby looks every half minute, and a history of a day costs fewer looks."""
 
 DAY_MS = 86_400_000
 NEVER = 1 << 60
@@ -101,7 +105,6 @@ class Replica:
                 self._ports(line, witness, follower),
                 Appraiser(),
                 parted=self.scene.host.part,
-                memory=Memory(listed_at=self.scene.world.now),
             )
         except EbbtideError:
             self.start_at = self.scene.world.now + START_AGAIN_MS
@@ -212,4 +215,5 @@ class Replica:
             local_day=lambda now: str(now // DAY_MS),
             user_data=user_data,
             holder=self.name,
+            terms=TERMS,
         )

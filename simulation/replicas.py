@@ -25,7 +25,7 @@ from simulation.scene import Scene
 RESTART_MS = (2_000, 60_000)
 """A supervisor starts a dead process again within seconds; a machine that boots takes a minute."""
 
-TICK_MS = 10_000
+TICK_MS = 30_000
 """How often a replica looks after its lease between cycles."""
 
 SKEWS = {"clock_forward": 1000, "clock_back": -1000}
