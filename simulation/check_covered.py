@@ -32,7 +32,7 @@ class Strict(Checker):
                 continue
             self._bare[name] = self._bare.get(name, 0) + 1
             if self._bare[name] == SETTLED_LOOKS:
-                yield f"{name} stands on {', '.join(bare[:3])}, which no notice would reach, and there is room elsewhere"
+                yield f"{name} stands on {', '.join(bare[:3])}, which no notice would reach; there is room elsewhere"
 
 
 def _needed(scene: Scene, workload: str, look: Look) -> list[str]:

@@ -1,5 +1,5 @@
-"""Money (DESIGN 12, 14): each paid hour is used once and paid once, what the ledger bills is the provider's invoice to the
-last digit, and fallback never exceeds the authority that stands behind it.
+"""Money (DESIGN 12, 14): each paid hour is used once and paid once, what the ledger bills is the provider's invoice
+to the last digit, and fallback never exceeds the authority that stands behind it.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def _gaps(name: str, lines: list[Event], started: int, ended: int) -> Iterator[s
 
 
 class Invoice(Checker):
-    """What the ledger's events say that a server cost is what the provider bills, to the last digit, wherever the stream
-    told its end and every rate of its time became known.
+    """What the ledger's events say that a server cost is what the provider bills, to the last digit, wherever the
+    stream told its end and every rate of its time became known.
     """
 
     name = "check_money.Invoice"
@@ -114,6 +114,8 @@ class Invoice(Checker):
             stand = scene.servers.get(line.server)
             if stand is None or len(scene.namesakes[stand.name]) > 1 or line.server in silent:
                 continue
+            if stand.ended_at and stand.ended_at != line.ended:
+                continue  # disowned: it runs on for somebody else
             yield from self._line(scene, line)
 
     def _line(self, scene: Scene, line: InvoiceLine) -> Iterator[str]:
@@ -124,8 +126,7 @@ class Invoice(Checker):
                 yield f"{line.name} is billed from {line.started}, and the ledger has no start"
             return
         told = start.occurred_at, self._ends.get(line.name)
-        adopted = scene.servers[line.server].created_at
-        begins = max(line.started, adopted) if line.started < adopted else line.started
+        begins = max(line.started, scene.servers[line.server].created_at)  # an adopted one is paid for from then on
         lagging = line.ended is not None and told[1] is None and scene.now - line.ended < GRACE_MS
         if (told[0], told[1]) != (begins, line.ended) and not lagging:
             yield f"{line.name} is billed from {begins} to {line.ended}, the ledger has {told[0]} to {told[1]}"
@@ -188,7 +189,7 @@ class Authority(Checker):
 
 
 def _limit(scene: Scene, who: str) -> Decimal:
-    """What an authority or a contract may spend a day: the most that an estate said that may still be the one in force."""
+    """What an authority or a contract may spend a day: the most that any reviewed estate says, as any may be in force."""
     limits = [Decimal(0)]
     for reviewed in scene.reviewed:
         entry = reviewed.estate.directory_by_id.get(who)
@@ -201,7 +202,7 @@ def _limit(scene: Scene, who: str) -> Decimal:
 
 
 class Covered(Checker):
-    """What runs as fallback is covered: its hour was reserved, at its rate, before it was bought and while it stands."""
+    """What runs as fallback is covered: its hour is reserved at its rate while it stands."""
 
     name = "check_money.Covered"
 
@@ -230,4 +231,4 @@ class Covered(Checker):
                 continue
             paid = sum(amount for at, amount in self._reserved[workload] if at > scene.now - HOUR_MS - GRACE_MS)
             if paid < cost:
-                yield f"fallback of {workload} costs {cost} an hour, {paid} are reserved for the hour before {scene.now}"
+                yield f"fallback of {workload} costs {cost} an hour, {paid} are reserved at {scene.now}"

@@ -232,6 +232,7 @@ def _take_ended(scene: Scene, ended: Ended) -> None:
 
 def _take_look(scene: Scene, look: Look) -> None:
     scene.looks[look.replica] = look
+    scene.closing = {key: (since, until) for key, (since, until) in scene.closing.items() if until > look.at}
     if look.leads:
         scene.led_look = look
     if look.told:
@@ -305,7 +306,10 @@ def _take_wanted(scene: Scene, said: tuple[str, int]) -> None:
 
 
 def _take_reclaim(scene: Scene, said: tuple[Reclaim]) -> None:
-    scene.reclaims[said[0].id] = said[0]
+    reclaim = said[0]
+    for domain in reclaim.domains:
+        since, _ = scene.closing.get((reclaim.id, domain), (scene.now, 0))
+        scene.closing[reclaim.id, domain] = since, reclaim.hold_until
 
 
 def _take_room(scene: Scene, said: tuple[dict[str, int]]) -> None:

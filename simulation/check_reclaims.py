@@ -29,9 +29,6 @@ class Acquired(Checker):
         if act.call is not Call.CREATE or not act.fresh or pool is None:
             return
         told_at = self._told.get(act.replica, 0)
-        for reclaim in scene.reclaims.values():
-            if pool.domain in reclaim.domains and reclaim.opened_at <= told_at and act.at < reclaim.hold_until:
-                yield (
-                    f"{act.name} was created in {pool.domain} at {act.at}; reclaim {reclaim.id} was opened at "
-                    f"{reclaim.opened_at} and holds until {reclaim.hold_until}"
-                )
+        for (reclaim, domain), (since, until) in scene.closing.items():
+            if domain == pool.domain and since <= told_at and act.at < until:
+                yield f"{act.name} was created in {domain} at {act.at}; {reclaim} takes it from {since} to {until}"

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ledger.events import Event, EventType
-from pools.provider import Reclaim
 from simulation.check_ground import Ground
 from simulation.check_wants import Wants
 from simulation.chronicle import Act, Call, Chronicle, Look, Reviewed
@@ -69,9 +68,12 @@ class Stand:
 
 
 class Scene:
-    """Everything true now. `standing` are our servers that are there, `servers` all that ever were and
-    `namesakes` those of each name; `departed` are those that ended, in order; `told` is when the
-    event with an id first became durable, `requests` and `releases` what was written down before of each instance.
+    """Everything true now.
+
+    `standing` are our servers that are there, `servers` all that ever were, `namesakes` those of each name, and
+    `departed` those that ended, in order. `closing` says of a reclaim and a domain since when and until when it holds.
+    `told` is when the event with an id first became durable; `requests` and `releases` are what was written down of
+    each instance before it was done.
     """
 
     def __init__(self, region: str) -> None:
@@ -95,7 +97,7 @@ class Scene:
         self.releases: dict[str, Event] = {}
         self.events: dict[str, Event] = {}
         self.told: dict[str, int] = {}
-        self.reclaims: dict[str, Reclaim] = {}
+        self.closing: dict[tuple[str, str], tuple[int, int]] = {}
         self.room: tuple[int, dict[str, int]] = (0, {})
         self.stopped = ""
         self.stopped_at = 0

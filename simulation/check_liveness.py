@@ -1,0 +1,199 @@
+"""Liveness (DESIGN 2, 9, 10): level-triggered, a region whose faults are over reaches its desired state.
+
+"Over" is `Chronicle.quiet_from`; from then on `SETTLED_LOOKS` clear looks of a leader are enough for what can be put
+right at once, and `REACHED_LOOKS` for what also has to be proven (excluded pools that are probed, back-offs that run
+out). A unit counts as placeable, by truth alone, where hosts and quota have had room for it at every sample since, no
+reclaim, pause or exclusion holds, no bound or team limit is in the way, and the pool is well worth its rate.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from decimal import Decimal
+
+from ledger.causes import Cause
+from ledger.events import Event, EventType
+from simulation.check_ground import allowed, quantum
+from simulation.check_reading import Checker
+from simulation.check_scene import SETTLED_LOOKS, Scene
+from simulation.chronicle import Ended, Look
+from simulation.cloud_model import EndCause
+
+REACHED_LOOKS = 36
+"""Three hours of cycles: a probe that doubles from one instance to a pool's share takes six, a back-off an hour."""
+
+BREAKERS = frozenset(
+    {
+        Cause.LISTING_INCOMPLETE,
+        Cause.LISTING_STALE,
+        Cause.SIGNALS_SILENT,
+        Cause.IMPROBABLE_LOSS,
+        Cause.DESIRED_STATE_UNVERIFIED,
+        Cause.SCHEDULER_SILENT,
+        Cause.LEASE_LOST,
+        Cause.CLOCK_JUMPED,
+        Cause.SPOOL_FULL,
+        Cause.RAMP,
+    }
+)
+"""Refusals that only a fault explains: none is left once every look is clear."""
+
+WORTH = Decimal("0.6")
+"""A pool is well worth its rate when a useful hour costs at most this share of the guaranteed rate, by twice the losses
+that were seen in its domain and some: whoever estimates with care places there."""
+
+
+class Drained(Checker):
+    """Nothing stays draining past its agreed end: some clear looks later the server is gone."""
+
+    name = "check_liveness.Drained"
+
+    def __init__(self) -> None:
+        self._over: dict[str, int] = {}
+
+    def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
+        """Count the clear looks that found each drained server still there."""
+        over = {s.server: s for s in scene.standing.values() if s.asked_at and 0 < s.agreed < look.listed_at}
+        self._over = {server: count for server, count in self._over.items() if server in over}
+        if scene.trouble(look):
+            return
+        for server, stand in over.items():
+            self._over[server] = self._over.get(server, 0) + 1
+            if self._over[server] == SETTLED_LOOKS:
+                yield f"{stand.name} was to be gone by {stand.agreed} and stands after {SETTLED_LOOKS} clear looks"
+
+
+class Cleared(Checker):
+    """With the faults over, no breaker stays tripped: no refusal is told any more that only a fault explains."""
+
+    name = "check_liveness.Cleared"
+
+    def __init__(self) -> None:
+        self._clear = 0
+
+    def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
+        """Count clear looks of leaders since the faults are over."""
+        if look.leads:
+            quiet = look.at >= scene.chronicle.quiet_from and not scene.trouble(look)
+            self._clear = self._clear + 1 if quiet else 0
+        yield from ()
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """Judge one refusal."""
+        if event.type is EventType.GUARD_REFUSED and event.cause in BREAKERS and self._clear > SETTLED_LOOKS:
+            what = f"{event.data['action']} for {event.workload} was refused ({event.cause.value})"
+            yield f"{what} after {self._clear} clear looks"
+
+
+class Reached(Checker):
+    """With the faults over, what is claimed and placeable runs."""
+
+    name = "check_liveness.Reached"
+
+    def __init__(self) -> None:
+        self._short: dict[str, int] = {}
+        self._hours: dict[str, int] = defaultdict(int)
+        self._taken: dict[str, int] = defaultdict(int)
+        self._rates: dict[str, tuple[Decimal, Decimal]] = {}
+        self._looked_at = 0
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """Rates, as they were told."""
+        if event.type is EventType.RATE_KNOWN:
+            self._rates[event.pool] = Decimal(str(event.data["rate"])), Decimal(str(event.data["guaranteed"]))
+        yield from ()
+
+    def on_ended(self, scene: Scene, ended: Ended) -> Iterator[str]:
+        """What was taken from us, by domain."""
+        stand = scene.servers.get(ended.server)
+        pool = scene.ground.pools.get(stand.pool) if stand is not None else None
+        if pool is not None and ended.cause is not EndCause.DELETED:
+            self._taken[pool.domain] += 1
+        yield from ()
+
+    def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
+        """Count the clear looks at which each workload lacked units that could be placed."""
+        self._expose(scene, look)
+        if not look.leads:
+            return
+        if look.at < scene.chronicle.quiet_from or scene.trouble(look) or scene.room[0] < look.at - 3_600_000:
+            self._short.clear()
+            return
+        for name in scene.ground.contracts:
+            missing = min(scene.claims(name)) - scene.supply(name, look.at)
+            where = self._placeable(scene, name, look) if missing > 0 else ""
+            if not where:
+                self._short.pop(name, None)
+                continue
+            self._short[name] = self._short.get(name, 0) + 1
+            if self._short[name] == REACHED_LOOKS:
+                yield f"{name} lacks {missing} units after {REACHED_LOOKS} clear looks, and {where} has room"
+
+    def _expose(self, scene: Scene, look: Look) -> None:
+        """Instance-milliseconds of each domain since the last look."""
+        since = look.at - self._looked_at if self._looked_at else 0
+        self._looked_at = look.at
+        for stand in scene.standing.values():
+            pool = scene.ground.pools.get(stand.pool)
+            if pool is not None:
+                self._hours[pool.domain] += since
+
+    def _placeable(self, scene: Scene, workload: str, look: Look) -> str:
+        """A pool that could take one lot more of the workload, empty when there is none."""
+        ground = scene.ground
+        contract = ground.contracts[workload]
+        team = ground.estate.team_by_name[contract.team]
+        used = sum(
+            s.units * ground.milli_ncu[s.workload]
+            for s in scene.standing.values()
+            if s.workload in ground.contracts and ground.contracts[s.workload].team == contract.team
+        )
+        desired = min(ground.interruptible(workload, units) for units in scene.wants.believable(workload))
+        closed = {domain for _, domain in scene.closing}
+        for name, pool in ground.pools.items():
+            units = ground.units_in(workload, name)
+            gang = contract.gang_size
+            room = scene.room[1].get(name, 0) * units
+            if pool.committed or not units or room < quantum(units, gang):
+                continue
+            open_ = pool.domain not in closed and name not in scene.excluded and not ground.paused(workload, name)
+            within = used + quantum(units, gang) * ground.milli_ncu[workload] <= team.ncu_limit * 1000
+            if open_ and within and self._worth(scene, workload, name) and _fits(scene, workload, name, desired):
+                return name
+        return ""
+
+    def _worth(self, scene: Scene, workload: str, pool: str) -> bool:
+        """Whether anybody would lend here: by rate, and by twice the losses that were seen, and two more."""
+        ground = scene.ground
+        hours = Decimal(self._hours[ground.pools[pool].domain]) / 3_600_000
+        if pool not in self._rates or hours < 1:
+            return False
+        rate, guaranteed = self._rates[pool]
+        contract = ground.contracts[workload]
+        hazard = (2 * self._taken[ground.pools[pool].domain] + 2) / hours
+        lost_h = Decimal(contract.checkpoint.interval or contract.expected_run) / 3600
+        restart_h = Decimal(contract.checkpoint.start_up + 300) / 3600
+        weight = 1 + Decimal(ground.estate.settings.lost_hour_weight)
+        cost = rate + hazard * (lost_h + restart_h) * weight * guaranteed
+        return cost <= WORTH * guaranteed and hazard <= contract.tolerance
+
+
+def _fits(scene: Scene, workload: str, pool: str, desired: int) -> bool:
+    """Whether one lot more keeps every bound, and leaves enough to reach the domains that are asked for."""
+    ground = scene.ground
+    gang = ground.contracts[workload].gang_size
+    lot, share = quantum(ground.units_in(workload, pool), gang), ground.shares[workload]
+    stands = [s for s in scene.by_workload[workload].values() if s.paid == "reclaimable"]
+    for scope in ground.scopes[pool]:
+        here = sum(s.units for s in stands if not s.pool or scope in ground.scopes.get(s.pool, ()))
+        if here + lot > allowed(share.domain if scope[0] == "domain" else share.group, desired, lot):
+            return False
+    domains = {ground.pools[s.pool].domain for s in stands if s.pool in ground.pools}
+    if ground.pools[pool].domain not in domains:
+        return True
+    largest = max(ground.lot_sizes(workload))
+    required = max(1, min(share.domains, desired // largest))
+    return (
+        len(domains) >= required or sum(s.units for s in stands) + lot + (required - len(domains)) * largest <= desired
+    )

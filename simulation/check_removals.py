@@ -1,0 +1,87 @@
+"""Reviewed files and what they may remove (DESIGN 3.2, 10): no return to an older commit, and a large removal waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ledger.events import Event
+from simulation.check_ground import Ground
+from simulation.check_reading import Checker
+from simulation.check_scene import Scene
+from simulation.chronicle import Act, Call, Reviewed
+
+LARGE_PERCENT = 10
+"""Commits that together remove more than this of the desired units since the last approval wait for one (DESIGN 10)."""
+
+
+class Waits(Checker):
+    """While a large removal is not approved, nothing is released that only the removal makes superfluous."""
+
+    name = "check_removals.Waits"
+
+    def __init__(self) -> None:
+        self._approved: Ground | None = None
+
+    def on_reviewed(self, scene: Scene, reviewed: Reviewed) -> Iterator[str]:
+        """The first commit, and each that somebody approved, is what removals are counted from."""
+        if self._approved is None or reviewed.approved:
+            self._approved = scene.grounds[reviewed.commit]
+        yield from ()
+
+    def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
+        """Judge one release by what the approved estate would still claim."""
+        before, stands = self._approved, scene.namesakes.get(act.name)
+        if act.call is not Call.ASK_RETURN or not act.fresh or before is None or not stands:
+            return
+        look = scene.looks.get(act.replica)
+        if look is None or before is scene.ground or removed_percent(scene, before) <= LARGE_PERCENT:
+            return
+        workload = stands[-1].workload
+        least = min(before.claim(workload, units) for units in scene.wants.believable(workload))
+        left = scene.supply(workload, look.at) + scene.departed_since(workload, look.listed_at)
+        if left < least and scene.ground.claim(workload, scene.wants.now.get(workload, 0)) < least:
+            yield (
+                f"{act.name} was asked back at {act.at}: {workload} keeps {left} of {least} units claimed by the last "
+                f"approved commit, and nobody approved {scene.reviewed[-1].commit}"
+            )
+
+
+def removed_percent(scene: Scene, before: Ground) -> int:
+    """Percent of desired units that the newest estate takes away from the approved one, counted at present claims and
+    at maxima: the smaller of the two.
+    """
+    shares = []
+    for wanted in (scene.wants.now, {name: contract.maximum for name, contract in before.contracts.items()}):
+        old = {name: before.claim(name, wanted.get(name, 0)) for name in before.contracts}
+        gone = sum(max(0, units - scene.ground.claim(name, wanted.get(name, 0))) for name, units in old.items())
+        shares.append(gone * 100 // max(1, sum(old.values())))
+    return min(shares)
+
+
+class NeverBack(Checker):
+    """The commits that events name are reviewed ones, and under one epoch never an older one after a newer."""
+
+    name = "check_removals.NeverBack"
+
+    def __init__(self) -> None:
+        self._versions: dict[str, int] = {}
+        self._newest: dict[tuple[str, int], int] = {}
+
+    def on_reviewed(self, scene: Scene, reviewed: Reviewed) -> Iterator[str]:
+        """Know the commit's place in history."""
+        self._versions.setdefault(reviewed.commit, reviewed.version)
+        yield from ()
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """Judge the commit on one event of a leader."""
+        if event.actor != "reconciler" or not event.commit or scene.told.get(event.id, scene.now) < scene.now:
+            return
+        version = self._versions.get(event.commit)
+        if version is None:
+            yield f"{event.id} names commit {event.commit}, which nobody reviewed"
+            return
+        key = event.actor, event.epoch
+        newest = self._newest.setdefault(key, version)
+        if version < newest:
+            yield f"{event.id} in epoch {event.epoch} rests on version {version}, after version {newest} was in force"
+        self._newest[key] = max(newest, version)
