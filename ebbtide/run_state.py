@@ -130,5 +130,12 @@ def alone_in(state: ReconcilerState) -> Iterator[JournalFile]:
 
 OURS = frozenset(
     {"reconciler.json", "reconciler.json.new", "journal", "journal.new", "spool", "store", "stop", "stop.new"}
-    | {"stop.accepted-listing", "stop.accepted-listing.new", "accepted", "accepted.new", "accepted.lock", "journal.lock"}
+    | {
+        "stop.accepted-listing",
+        "stop.accepted-listing.new",
+        "accepted",
+        "accepted.new",
+        "accepted.lock",
+        "journal.lock",
+    }
 )
