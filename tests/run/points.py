@@ -81,6 +81,7 @@ def _what(descriptor: int) -> str:
 
 def _watch_files(reached: Callable[[str], None]) -> None:
     fsync, fdatasync, replace, write = os.fsync, os.fdatasync, os.replace, os.write
+    renamed = [False]
 
     def watched_fsync(descriptor: int) -> None:
         path = _what(descriptor)
@@ -89,6 +90,9 @@ def _watch_files(reached: Callable[[str], None]) -> None:
         fsync(descriptor)
         if path.endswith("/journal.new"):
             reached("journal flushed, not renamed")
+        elif renamed[0]:
+            renamed[0] = False
+            reached("journal in place")
 
     def watched_fdatasync(descriptor: int) -> None:
         spool = _what(descriptor).endswith(".seg")
@@ -101,6 +105,7 @@ def _watch_files(reached: Callable[[str], None]) -> None:
     def watched_replace(source: Any, target: Any, **more: Any) -> None:
         replace(source, target, **more)
         if str(target).endswith("/journal"):
+            renamed[0] = True
             reached("journal renamed, folder not flushed")
         elif "/store/" in str(target):
             reached("lease written")

@@ -23,37 +23,35 @@ SWAPS = LARGER
 READY_S = 10.0
 
 
-def lively(seed: int, *, hours: int) -> Ground:
-    """A ground on which some hosts are taken every few minutes, one time in four without a notice."""
-    rng = random.Random(f"lively/{seed}")
-    waves = []
-    at = START + 20 * MINUTE
-    while at < START + hours * 60 * MINUTE:
-        waves.append(
-            Wave(at, rng.choice(DOMAINS), at + rng.randint(8, 20) * MINUTE, count=1, noticed=rng.random() < 0.75)
-        )
-        at += rng.randint(3, 9) * MINUTE
-    return Ground(estate(*SWAPS), REGION, START, seed, tuple(waves))
+def ground(seed: int) -> Ground:
+    """The small region, from the first hour of the year."""
+    return Ground(estate(*SWAPS), REGION, START, seed)
 
 
-def sandbox_at(path: Path, ground: Ground, spool: Spool, *, restless: bool) -> Sandbox:
-    """The region on that ground; where it is `restless`, demand changes every few minutes."""
+def sandbox_at(path: Path, seed: int, spool: Spool) -> Sandbox:
+    """The small region, its account beside the socket."""
     parameters = CloudParameters(
         estate=ESTATE, tenants=None, rate_changes_per_day=0, boot_failures=0.02, withdrawn=0.1, boot_median_s=30.0
     )
-    sandbox = Sandbox(
-        ground,
-        cloud_of(ground, parameters),
+    standing = ground(seed)
+    return Sandbox(
+        standing,
+        cloud_of(standing, parameters),
         emit=lambda events: void(spool.append(events)),
         account=Account(path.with_name(path.name + ".account")),
     )
-    if restless:
-        rng = random.Random(f"restless/{ground.seed}")
-        for number in range(400):
-            workload, most = rng.choice(((FORECAST, 60), (HINDCAST, 40)))
-            at, units = START + number * 4 * MINUTE, rng.randint(most // 3, most)
-            sandbox._at(at, lambda name=workload, n=units: sandbox.work.want(name, n, sandbox.now))  # type: ignore[misc]  # defaults bind the loop's values
-    return sandbox
+
+
+def disturb(sandbox: Sandbox, rng: random.Random, calm: Path) -> None:
+    """Every few minutes a host is taken, one time in four without notice, and demand changes; until `calm` is there."""
+    if calm.exists():
+        return
+    now = sandbox.now
+    hold = now + rng.randint(8, 20) * MINUTE
+    sandbox.cloud.schedule([Wave(now, rng.choice(DOMAINS), hold, count=1, noticed=rng.random() < 0.75)])
+    workload, most = rng.choice(((FORECAST, 60), (HINDCAST, 40)))
+    sandbox.work.want(workload, rng.randint(most // 3, most), now)
+    sandbox._at(now + rng.randint(1, 5) * MINUTE, lambda: disturb(sandbox, rng, calm))
 
 
 def void(_: object) -> None:
@@ -61,7 +59,7 @@ def void(_: object) -> None:
 
 
 @contextmanager
-def served(path: Path, ground: Ground, *, lockstep: bool = True, restless: bool = False) -> Iterator[int]:
+def served(path: Path, seed: int, *, lockstep: bool = True, restless: bool = False) -> Iterator[int]:
     """The region in a process of its own while the block lasts; its process id."""
     child = os.fork()
     if child == 0:
@@ -70,7 +68,9 @@ def served(path: Path, ground: Ground, *, lockstep: bool = True, restless: bool 
             ended: list[int] = []
             signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))
             with Spool(path.with_name(path.name + ".nodes")) as spool:
-                sandbox = sandbox_at(path, ground, spool, restless=restless)
+                sandbox = sandbox_at(path, seed, spool)
+                if restless:
+                    disturb(sandbox, random.Random(f"restless/{seed}"), path.with_name("calm"))
                 SandboxServer(sandbox, path, speed=0.0, lockstep=lockstep).serve(lambda: bool(ended))
         finally:
             os._exit(0)
