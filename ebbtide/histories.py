@@ -15,7 +15,7 @@ from repo_layout.load import assemble, judge, read
 from repo_layout.model import Estate
 from repo_layout.versions import CONVERTERS
 from simulation.check_reading import Broken
-from simulation.checking import check
+from simulation.checking import Checks
 from simulation.chronicle import Call
 from simulation.faults import KINDS, chosen, quiet_from
 from simulation.hunt import FULL, Histories, History, Question
@@ -48,7 +48,7 @@ class RegionHistories:
             counts["cycles"] = run.decisions
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the finding, and the seed repeats it
             broken.append(Broken(world.world.now, FELL_OVER, _last_line(error)))
-        broken += check(chronicle, ground.region)
+        broken += Checks(ground.region).close(chronicle)
         counts["creates"] = sum(act.call is Call.CREATE and act.fresh for act in chronicle.acts)
         counts["deletes"] = sum(act.call is Call.DELETE and act.fresh for act in chronicle.acts)
         counts["losses"] = len(chronicle.ended)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from time import process_time
 
+from simulation.check_reading import Broken
 from simulation.hunt import Histories, Outcome, Question, Shrunk, outcome, smallest
 from simulation.transcript import transcript
 
@@ -82,16 +83,18 @@ class Hunters:
             for future in waiting:
                 future.cancel()
 
-    def causes(self, failed: Sequence[Outcome], *, budget: int, told: Callable[[int], None]) -> list[Cause]:
-        """Each failing history made small, in their order; `told` hears how many are done."""
+    def causes(
+        self, failed: Sequence[tuple[Outcome, Broken]], *, budget: int, told: Callable[[int], None]
+    ) -> list[Cause]:
+        """Each failing history made small, for one promise that it breaks; `told` hears how many are done."""
         if self._pool is None:
             _ready(self._make, here=True)
             found = []
-            for one in failed:
-                found.append(_cause(one, budget))
+            for one, broken in failed:
+                found.append(_cause(one, broken, budget))
                 told(len(found))
             return found
-        waiting = [self._pool.submit(_cause, one, budget) for one in failed]
+        waiting = [self._pool.submit(_cause, one, broken, budget) for one, broken in failed]
         for done, _ in enumerate(as_completed(waiting), start=1):
             told(done)
         return [one.result() for one in waiting]
@@ -136,6 +139,7 @@ def _outcome(question: Question) -> Outcome:
     return outcome(history, seconds=process_time() - began)
 
 
-def _cause(failed: Outcome, budget: int) -> Cause:
-    shrunk = smallest(_histories[0], failed, budget=budget)
-    return Cause(failed, shrunk, tuple(transcript(_histories[0].live(shrunk.question))))
+def _cause(failed: Outcome, broken: Broken, budget: int) -> Cause:
+    shrunk = smallest(_histories[0], failed, broken, budget=budget)
+    history = _histories[0].live(shrunk.question)
+    return Cause(failed, shrunk, tuple(transcript(history, first=shrunk.broken)))

@@ -76,8 +76,7 @@ def _cause(cause: Told, paint: Paint) -> list[str]:
         f"  {paint.bad(shrunk.broken.checker)}  seed {failed.question.seed}, {date_clock(shrunk.broken.at)}",
         *wrapped(shrunk.broken.sentence, indent="    "),
         f"    repeat  {failed.question.command}",
-        f"    shrunk  {paint.bold(shrunk.question.command)}",
-        f"            {what}; {end}",
+        *([f"    shrunk  {paint.bold(shrunk.question.command)}", f"            {what}; {end}"] if reduced.runs else []),
         f"    story   {cause.story}",
     ]
 

@@ -16,6 +16,7 @@ from ebbtide.hunting import Cause, Hunters, hunters
 from ebbtide.render_simulate import HuntView, Told, as_document, as_text, faults_document, faults_text
 from ebbtide.terminal import Terminal
 from ebbtide.text import count
+from simulation.check_reading import Broken
 from simulation.hunt import FULL, Outcome, Question, corpus, tally, to_shrink
 
 FOLDER = Path(".simulate")
@@ -57,9 +58,8 @@ def _hunt(args: argparse.Namespace, terminal: Terminal) -> int:
         outcomes = _outcomes(hunting, questions, terminal, first=args.first)
         hunted = perf_counter() - began
         summed = tally(outcomes)
-        first = list(to_shrink(summed.failing))
-        causes = _causes(hunting, first, args.shrink, terminal)
-        told = [_told(args, cause) for cause in causes]
+        causes = _causes(hunting, to_shrink(summed.failing), args.shrink, terminal)
+        told = [_told(args, cause, number) for number, cause in enumerate(causes)]
         if args.transcript is not None and not told:
             _write(Path(args.transcript), hunting.story(questions[0]))
     view = HuntView(
@@ -109,7 +109,9 @@ def _outcomes(hunting: Hunters, questions: list[Question], terminal: Terminal, *
         return hunting.outcomes(questions, heard, until=(lambda one: not one.clean) if first else None)
 
 
-def _causes(hunting: Hunters, failed: list[Outcome], budget: int, terminal: Terminal) -> list[Cause]:
+def _causes(
+    hunting: Hunters, failed: tuple[tuple[Outcome, Broken], ...], budget: int, terminal: Terminal
+) -> list[Cause]:
     if not failed:
         return []
     terminal.say(f"{count(len(failed), 'promise')} broken; making each history small in at most {budget} runs")
@@ -118,15 +120,15 @@ def _causes(hunting: Hunters, failed: list[Outcome], budget: int, terminal: Term
         return hunting.causes(failed, budget=budget, told=lambda n: bars.show(0, n / len(failed), f"{n} {told}"))
 
 
-def _told(args: argparse.Namespace, cause: Cause) -> Told:
+def _told(args: argparse.Namespace, cause: Cause, number: int) -> Told:
     """A cause whose story lies on disk."""
     seed, checker = cause.failed.question.seed, cause.shrunk.broken.checker
-    if args.transcript is not None and args.seeds is None:
+    if args.transcript is not None and number == 0:
         path = Path(args.transcript)
     else:
         FOLDER.mkdir(exist_ok=True)
         FOLDER.joinpath(".gitignore").write_text("*\n", encoding="utf-8")
-        path = FOLDER / f"seed-{seed}-{checker}.txt"
+        path = FOLDER / f"seed-{seed}-{checker.replace(' ', '-')}.txt"
     _write(path, cause.story)
     return Told(cause.failed, cause.shrunk, str(path))
 

@@ -8,7 +8,7 @@ one. Runs nothing in parallel itself and reads no clock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Protocol
@@ -80,16 +80,16 @@ class Histories(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is kept of a history, small enough to travel between processes. `first` are its breaches in order of time,
-    at most one of each checker; `breaches` counts all. `begun` are the faults that had begun when the first broke.
+    """What is kept of a history, small enough to travel between processes. `began` is its first instant, `faults` are
+    names with the time at which each began; `first` holds the first breach of each checker, in order of time, and
+    `breaches` counts all.
     """
 
     question: Question
-    faults: tuple[str, ...]
+    began: int
+    faults: tuple[tuple[str, int], ...]
     first: tuple[Broken, ...]
     breaches: int
-    begun: tuple[str, ...]
-    broke_after_days: float
     counts: Mapping[str, int]
     seconds: float = 0.0
 
@@ -97,6 +97,11 @@ class Outcome:
     def clean(self) -> bool:
         """Whether every promise held."""
         return not self.first
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The faults by name."""
+        return tuple(name for name, _ in self.faults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,64 +117,49 @@ class Shrunk:
 def outcome(history: History, *, seconds: float = 0.0) -> Outcome:
     """What is kept of it."""
     ordered = sorted(history.broken, key=lambda broken: (broken.at, broken.checker))
-    first = {broken.checker: broken for broken in reversed(ordered)}
-    at = ordered[0].at if ordered else 0
-    faults = history.chronicle.faults
+    first: dict[str, Broken] = {}
+    for broken in ordered:
+        first.setdefault(broken.checker, broken)
     return Outcome(
         question=history.question,
-        faults=tuple(fault.name for fault in faults),
-        first=tuple(sorted(first.values(), key=lambda broken: (broken.at, broken.checker))),
+        began=history.began,
+        faults=tuple((fault.name, fault.at) for fault in history.chronicle.faults),
+        first=tuple(first.values()),
         breaches=len(ordered),
-        begun=tuple(fault.name for fault in faults if fault.at <= at),
-        broke_after_days=(at - history.began) / DAY_MS if ordered else 0.0,
         counts=dict(history.counts),
         seconds=seconds,
     )
 
 
-def smallest(
-    histories: Histories, failed: Outcome, *, budget: int = MOST_RUNS, told: Callable[[int, str], None] | None = None
-) -> Shrunk:
-    """The failed history with as few faults and days as still break the promise that broke first.
+def smallest(histories: Histories, failed: Outcome, broken: Broken, *, budget: int = MOST_RUNS) -> Shrunk:
+    """The failed history with as few faults and days as still break the same checker.
 
-    Every candidate is asked as it would be typed, so that the command that comes out repeats what was seen. `told`
-    hears how many histories have run, and which runs now.
+    Every candidate is asked as it would be typed, so that the command that comes out repeats what was seen.
     """
-    checker = failed.first[0].checker
-    runs = 0
-
     whole = failed.question
+    seen: dict[Question, Broken] = {}
 
     def asked(faults: tuple[str, ...], days: float) -> Question:
-        words = whole.faults if faults == failed.faults else faults or (NONE,)
+        words = whole.faults if faults == failed.names else faults or (NONE,)
         return replace(whole, faults=words, until=days if days < whole.days else 0.0)
 
-    def broken(question: Question) -> Broken | None:
-        found = [one for one in histories.live(question).broken if one.checker == checker]
-        return min(found, key=lambda one: one.at, default=None)
-
     def fails(faults: tuple[str, ...], days: float) -> bool:
-        nonlocal runs
-        runs += 1
         question = asked(faults, days)
-        if told is not None:
-            told(runs, f"{len(faults)} faults, {days:g} days")
-        found = broken(question)
-        if found is not None:
-            seen[question] = found
-        return found is not None
+        found = [one for one in histories.live(question).broken if one.checker == broken.checker]
+        if found:
+            seen[question] = min(found, key=lambda one: one.at)
+        return bool(found)
 
-    seen: dict[Question, Broken] = {}
     reduced = shrink(
-        failed.faults,
+        failed.names,
         whole.lasts,
         fails,
-        before=failed.begun,
-        broke_after_days=failed.broke_after_days,
+        before=[name for name, at in failed.faults if at <= broken.at],
+        broke_after_days=(broken.at - failed.began) / DAY_MS,
         budget=budget,
     )
     question = asked(reduced.faults, reduced.days)
-    return Shrunk(question, seen.get(question, failed.first[0]), reduced, len(failed.faults))
+    return Shrunk(question, seen.get(question, broken), reduced, len(failed.faults))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +187,7 @@ def tally(outcomes: Iterable[Outcome]) -> Tally:
     faults: Counter[str] = Counter()
     for one in every:
         counts.update(one.counts)
-        faults.update(name.partition("#")[0] for name in one.faults)
+        faults.update(name.partition("#")[0] for name in one.names)
     return Tally(
         histories=len(every),
         days=sum(one.question.lasts for one in every),
@@ -209,13 +199,18 @@ def tally(outcomes: Iterable[Outcome]) -> Tally:
     )
 
 
-def to_shrink(failing: Iterable[Outcome]) -> Iterator[Outcome]:
-    """One failing history for each promise that broke first: the others most likely fail for the same reason."""
-    told: set[str] = set()
+def to_shrink(failing: Iterable[Outcome]) -> tuple[tuple[Outcome, Broken], ...]:
+    """For each checker that complained the failing history with the fewest faults until then: most likely the others
+    fail for the same reason, and this one is nearest to it.
+    """
+    chosen: dict[str, tuple[int, Outcome, Broken]] = {}
     for one in failing:
-        if one.first[0].checker not in told:
-            told.add(one.first[0].checker)
-            yield one
+        for broken in one.first:
+            begun = sum(at <= broken.at for _, at in one.faults)
+            known = chosen.get(broken.checker)
+            if known is None or begun < known[0]:
+                chosen[broken.checker] = begun, one, broken
+    return tuple((one, broken) for _, one, broken in chosen.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What is said over a sandbox's socket: calls with their values, answers, and errors, as JSON lines of one version.
 
-    {"id": 7, "call": "create", "with": [...]}      {"id": 7, "answer": [...]}
-                                                    {"id": 7, "error": "transient", "says": "503 ...", "after": 5.0}
+    {"id": 7, "call": "create", "with": [...]}      {"id": 7, "now": 1793, "answer": [...]}
+                                                    {"id": 7, "now": 1793, "error": "transient", "says": "503", "after": 5.0}
 
 Client and server read each line by the same table; a line that is too long, no JSON, unknown, or carries one field more
 or one type other than the seam's values have, is `Garbled`. Pure: bytes in, values out.
@@ -66,14 +66,6 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
-class Waited:
-    """The time at which a wait ended, and whether something happened meanwhile that wants an answer."""
-
-    now: int
-    news: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Call:
     """One call as it was read; `values` have the types that its table says."""
 
@@ -111,7 +103,7 @@ _ANSWERED: Mapping[str, type] = {
     "quota": tuple[Quota],
     "view": tuple[SchedulerView],
     "clock": tuple[int],
-    "wait": tuple[Waited],
+    "wait": tuple[bool],
     "pass": tuple[int],
 }
 """Calls that are absent here answer nothing."""
@@ -154,37 +146,47 @@ def read_call(line: bytes) -> Call:
     return Call(id_, name, _values(_ASKS[name], found["with"], name))
 
 
-def write_answer(call: Call, answer: object) -> bytes:
-    """The line that answers; None where the call answers nothing."""
+def write_answer(call: Call, now: int, answer: object) -> bytes:
+    """The line that answers at the sandbox's time; None where the call answers nothing."""
     values = (answer,) if call.name in _ANSWERED else ()
-    return b'{"id":%d,"answer":%s}\n' % (call.id, _ANSWERS[call.name].dump_json(values))
+    return b'{"id":%d,"now":%d,"answer":%s}\n' % (call.id, now, _ANSWERS[call.name].dump_json(values))
 
 
-def write_error(id_: int, error: EbbtideError) -> bytes:
+def write_error(id_: int, now: int, error: EbbtideError) -> bytes:
     """The line that tells an error."""
     kind = next((kind for kind, type_ in _KINDS if isinstance(error, type_)), "breach")
     after = error.retry_after_s if isinstance(error, Transient) else None
-    return to_json({"id": id_, "error": kind, "says": str(error)[:1000], "after": after}) + b"\n"
+    return to_json({"id": id_, "now": now, "error": kind, "says": str(error)[:1000], "after": after}) + b"\n"
 
 
-def read_answer(line: bytes, id_: int, name: str) -> object:
-    """What a line answers to call `id_`; raises the error that it tells, or `Garbled`."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back at the sandbox's time: a value, or an error to raise."""
+
+    now: int
+    value: object
+    error: Exception | None = None
+
+
+def read_answer(line: bytes, id_: int, name: str) -> Answer:
+    """What a line answers to call `id_`."""
     found = _object(line, LONGEST_ANSWER)
-    if found.get("id") != id_:
+    now = found.get("now")
+    if found.get("id") != id_ or not isinstance(now, int):
         raise Garbled(str(found.get("says", "the answer is to another call")))
-    if found.keys() == {"id", "answer"}:
+    if found.keys() == {"id", "now", "answer"}:
         values = _values(_ANSWERS[name], found["answer"], name)
-        return values[0] if values else None
-    if found.keys() == {"id", "error", "says", "after"}:
-        raise _error(found)
-    raise Garbled("an answer has an id and an answer, or an error with its words")
+        return Answer(now, values[0] if values else None)
+    if found.keys() == {"id", "now", "error", "says", "after"}:
+        return Answer(now, None, _error(found))
+    raise Garbled("an answer has an id, a time and an answer, or an error with its words")
 
 
-def _error(found: Mapping[str, object]) -> Exception:
+def _error(found: Mapping[str, object]) -> EbbtideError:
     kind, says, after = found["error"], found["says"], found["after"]
     type_ = dict(_KINDS).get(kind) if isinstance(kind, str) else None
     if type_ is None or not isinstance(says, str) or not (after is None or isinstance(after, int | float)):
-        return Garbled(f"there is no error {str(kind)[:40]!r}")
+        raise Garbled(f"there is no error {str(kind)[:40]!r}")
     return type_(says, retry_after_s=after) if issubclass(type_, Transient) else type_(says)
 
 

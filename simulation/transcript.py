@@ -36,13 +36,15 @@ MOST_BROKEN = 12
 WHO = 10
 
 
-def transcript(history: History) -> list[str]:
-    """The whole story; of a history in which nothing broke, its last hour in full."""
-    broken = sorted(history.broken, key=lambda one: (one.at, one.checker))
+def transcript(history: History, *, first: Broken | None = None) -> list[str]:
+    """The whole story; of a history in which nothing broke, its end in full. It is told about `first` where that is
+    among what broke, else about what broke first.
+    """
+    broken = sorted(history.broken, key=lambda one: (one != first, one.at, one.checker))
     chronicle = history.chronicle
     pivot = broken[0].at if broken else chronicle.end
     lines = lines_of(chronicle)
-    subjects = subjects_of([one for one in broken if one.at == pivot], lines)
+    subjects = subjects_of(broken[:1], lines)
     told = [line for line in lines if line.at <= pivot + AFTER_MS or (line.weight is Weight.TURN and line.at <= pivot)]
     return [
         *_head(history, broken),

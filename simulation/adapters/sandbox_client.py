@@ -34,7 +34,6 @@ from simulation.sandbox_protocol import (
     VERSION,
     Garbled,
     Hello,
-    Waited,
     read_answer,
     write_call,
 )
@@ -95,8 +94,9 @@ class SandboxLink:
         greeting = self.greeting
         if greeting is not None and greeting.speed:
             return greeting.origin + int((monotonic_ms() - greeting.origin_monotonic) * greeting.speed)
-        with contextlib.suppress(Transient):
-            self._last_now = self.ask("clock", int)
+        if greeting is None or not greeting.lockstep:  # where waiting alone moves time, the last answer told it
+            with contextlib.suppress(Transient):
+                self._last_now = self.ask("clock", int)
         return self._last_now
 
     def wait(self, milliseconds: int) -> bool:
@@ -106,7 +106,7 @@ class SandboxLink:
         While nobody serves, that half second is all that passes.
         """
         try:
-            return self.ask("wait", Waited, self.now() + milliseconds).news
+            return self.ask("wait", bool, self.now() + milliseconds)
         except Transient:
             time.sleep(LOOK_ROUND_S)
             return False
@@ -135,9 +135,12 @@ class SandboxLink:
         except Garbled as error:
             self.close()
             raise Transient(f"{name} was answered in words that are not of version {VERSION}: {error}") from error
-        if not isinstance(answer, answers):
-            raise Transient(f"{name} was answered with {type(answer).__name__}")
-        return answer
+        self._last_now = answer.now
+        if answer.error is not None:
+            raise answer.error
+        if not isinstance(answer.value, answers):
+            raise Transient(f"{name} was answered with {type(answer.value).__name__}")
+        return answer.value
 
     def _said(self, line: bytes) -> bytes:
         """The line that comes back. Whatever interrupts it ends the connection: a late answer belongs to no call."""

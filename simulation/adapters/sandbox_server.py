@@ -25,7 +25,6 @@ from simulation.sandbox_protocol import (
     Call,
     Garbled,
     Hello,
-    Waited,
     read_call,
     write_answer,
     write_error,
@@ -166,7 +165,7 @@ class SandboxServer:
             if len(client.heard) > LONGEST_CALL:
                 raise Garbled(f"a line is longer than {LONGEST_CALL:,} bytes")
         except Garbled as error:
-            self._send(client, write_error(0, Refused(f"not understood: {error}")))
+            self._send(client, write_error(0, self.sandbox.now, Refused(f"not understood: {error}")))
             self._drop(client)
 
     def _answer(self, client: _Client, call: Call) -> None:
@@ -176,9 +175,10 @@ class SandboxServer:
             self._wait(client, call)
             return
         try:
-            line = write_answer(call, self._done(client, call))
+            answer = self._done(client, call)
+            line = write_answer(call, self.sandbox.now, answer)
         except EbbtideError as error:
-            line = write_error(call.id, error)
+            line = write_error(call.id, self.sandbox.now, error)
         self._send(client, line)
 
     def _done(self, client: _Client, call: Call) -> object:
@@ -239,7 +239,7 @@ class SandboxServer:
             long = monotonic_ms() - client.since >= IDLE_S * 1000
             if call is not None and (news or long or self.sandbox.now >= client.until):
                 client.waiting, client.news = None, self.sandbox.news
-                self._send(client, write_answer(call, Waited(self.sandbox.now, news)))
+                self._send(client, write_answer(call, self.sandbox.now, news))
 
     def _send(self, client: _Client, line: bytes) -> None:
         """Send what the other side takes now, and the rest when it takes more."""

@@ -8,12 +8,16 @@ import pytest
 
 from contracts.errors import Refused
 from ebbtide.hunting import hunters
-from simulation.hunt import Outcome, Question, corpus, outcome, read_corpus, smallest, tally, to_shrink
+from simulation.hunt import Outcome, Question, Shrunk, corpus, outcome, read_corpus, smallest, tally, to_shrink
 from tests.hunt.stand_in import StandIn, stand_in
 
 
 def found(seed: int, **more: object) -> Outcome:
     return outcome(StandIn().live(replace(Question(seed), **more)))  # type: ignore[arg-type]  # the dataclass checks
+
+
+def shrunk_of(failed: Outcome, **more: int) -> Shrunk:
+    return smallest(StandIn(), failed, failed.first[0], **more)
 
 
 def without_time(outcomes: list[Outcome]) -> list[Outcome]:
@@ -25,17 +29,17 @@ def test_processes_side_by_side_find_what_one_finds() -> None:
     heard: list[int] = []
     with hunters(stand_in, jobs=1) as alone:
         serial = alone.outcomes(questions, lambda one: heard.append(one.question.seed))
-        causes = alone.causes(list(to_shrink(tally(serial).failing)), budget=60, told=lambda _: None)
+        causes = alone.causes(to_shrink(tally(serial).failing), budget=60, told=lambda _: None)
     with hunters(stand_in, jobs=3) as several:
         parallel = several.outcomes(questions, lambda _: None)
-        others = several.causes(list(to_shrink(tally(parallel).failing)), budget=60, told=lambda _: None)
+        others = several.causes(to_shrink(tally(parallel).failing), budget=60, told=lambda _: None)
     assert heard == list(range(1, 16))
     assert without_time(serial) == without_time(parallel)
     assert [(c.shrunk, c.story) for c in causes] == [(c.shrunk, c.story) for c in others]
 
 
 def test_a_failing_history_shrinks_to_the_faults_that_break_it_and_its_command_repeats_it() -> None:
-    shrunk = smallest(StandIn(), found(5), budget=80)
+    shrunk = shrunk_of(found(5))
     assert set(shrunk.reduced.faults) == {"crash#2", "listing_stale#1"}
     assert shrunk.reduced.minimal
     assert shrunk.broken.checker == "bounds"
@@ -46,20 +50,20 @@ def test_a_failing_history_shrinks_to_the_faults_that_break_it_and_its_command_r
 
 
 def test_a_history_that_fails_without_faults_says_none() -> None:
-    shrunk = smallest(StandIn(), found(7), budget=80)
+    shrunk = shrunk_of(found(7))
     assert shrunk.question.faults == ("none",)
     assert shrunk.question.until >= 0.75
 
 
-def test_shrinking_follows_the_promise_that_broke_first_and_no_other() -> None:
-    shrunk = smallest(StandIn(), found(35), budget=80)
+def test_shrinking_follows_one_promise_and_no_other() -> None:
+    shrunk = shrunk_of(found(35))
     assert shrunk.broken.checker == "bounds"
     assert set(shrunk.reduced.faults) == {"crash#2", "listing_stale#1"}
 
 
 def test_nothing_to_cut_leaves_the_words_as_they_were_typed() -> None:
     failed = found(5, faults=("crash#2", "listing_stale#1"), until=0.18)
-    assert smallest(StandIn(), failed, budget=0).question == failed.question
+    assert shrunk_of(failed, budget=0).question == failed.question
 
 
 def test_a_hunt_counts_days_breaches_and_kinds() -> None:
@@ -67,7 +71,10 @@ def test_a_hunt_counts_days_breaches_and_kinds() -> None:
     assert (summed.histories, summed.days, summed.breaches) == (10, 10.0, 3)
     assert [one.question.seed for one in summed.failing] == [5, 7, 10]
     assert summed.faults == {"crash": 80, "listing_stale": 80, "reclaim": 80}
-    assert [one.question.seed for one in to_shrink(summed.failing)] == [5, 7]
+    assert [(one.question.seed, broken.checker) for one, broken in to_shrink(summed.failing)] == [
+        (5, "bounds"),
+        (7, "liveness"),
+    ]
 
 
 @pytest.mark.parametrize(
