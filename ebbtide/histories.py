@@ -36,7 +36,7 @@ class RegionHistories:
 
     def live(self, question: Question) -> History:
         """As `Histories` promises."""
-        ground = _full(question.region or FULL_REGION) if question.size == FULL else small()
+        ground = full(question.region or FULL_REGION) if question.size == FULL else small()
         faults = chosen(",".join(question.faults), drawn(question.seed, question.days, ground))
         world = hunted(question.seed, question.lasts, faults, ground, replicas=REPLICAS)
         chronicle = world.chronicle
@@ -75,7 +75,8 @@ def _reference() -> Estate:
 
 
 @cache
-def _full(region: str) -> Ground:
+def full(region: str) -> Ground:
+    """One region of the reference estate, about 800 instances."""
     names = [entry.name for entry in _reference().settings.regions]
     if region not in names:
         raise unknown("region", region, names, lists=f"the reference estate has {', '.join(names)}")

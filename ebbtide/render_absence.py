@@ -57,19 +57,18 @@ def _short(report: Report, paint: Paint) -> list[str]:
 
 
 def _cycles(report: Report, paint: Paint) -> list[str]:
-    head = tuple(paint.bold(name) for name in ("cycle", "at", "acquired", "replaced", "released", "units", "held back"))
+    head = tuple(paint.bold(name) for name in ("cycle", "at", "acquired", "released", "units", "held back"))
     rows = [
         (str(number), f"+{span(cycle.at - report.ended)}", *_numbers(cycle), _refused(cycle))
         for number, cycle in enumerate(report.cycles[:SHOWN], start=1)
     ]
-    return columns([head, *rows], ">>>>>><", indent="  ")
+    return columns([head, *rows], ">>>>><", indent="  ")
 
 
 def _numbers(cycle: Cycle) -> tuple[str, ...]:
     standing = cycle.standing
     return (
         f"{cycle.acquired:,}",
-        f"{cycle.replaced:,}",
         f"{cycle.released:,}",
         f"{standing.running:,} of {standing.wanted:,}",
     )
@@ -83,7 +82,7 @@ def _ends(report: Report, paint: Paint) -> list[str]:
     ramp = ", ".join(f"{part:g}" for part in report.ramp)
     rows = [
         f"{number} of {limit} {what}"
-        for what, number, limit in zip(("acquired", "replaced", "released"), report.largest, report.limits, strict=True)
+        for what, number, limit in zip(("acquired", "released"), report.largest, report.limits, strict=True)
     ]
     last = report.cycles[-1].standing
     end = f"at the end {last.running:,} of {last.wanted:,} units run ({share(last.running, last.wanted)})"
@@ -103,7 +102,10 @@ def _after(ms: int | None, what: str) -> str:
 def _promises(report: Report, paint: Paint) -> list[str]:
     if not report.broken:
         return [f"  promises  {paint.good('all held')}"]
-    return [f"  promises  {paint.bad(f'{len(report.broken)} broken')}", *(f"    {one}" for one in report.broken)]
+    return [
+        f"  promises  {paint.bad(f'{len(report.broken)} broken')}",
+        *(f"    {one.checker}, {clock(one.at)}: {one.sentence}" for one in report.broken[:SHOWN]),
+    ]
 
 
 def as_document(report: Report) -> dict[str, object]:

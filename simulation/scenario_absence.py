@@ -1,8 +1,9 @@
 """A game day: hours without control plane while tenants take capacity back, and what happens when it returns.
 
-The region fills under the real loop; then every replica is dead for some hours, nodes go on draining by themselves, and
-nothing is replaced; then a replica is back. Tells what the nodes did alone, what was missing, and cycle by cycle how
-the region was put right. Called by `ebbtide simulate --scenario no-control-plane`; it decides nothing.
+A whole region fills under two replicas of the real reconciler; then both are dead for some hours, nodes go on draining
+by themselves, and nothing is replaced; then they start again from their journals. Tells what the nodes did alone, what
+was missing, and cycle by cycle how the region was put right, with every checker over it. Called by `ebbtide simulate
+--scenario no-control-plane`; it decides nothing.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ledger.events import Event, EventType
 from pools.provider import Status
-from reconciler.desired import Partition
 from reconciler.pacing import RAMP_CYCLES, ramp_share
-from simulation.cloud_model import EndCause, Happening, HappeningKind
-from simulation.day import Day, setting
-from simulation.leader import Leader
-from simulation.policies import Policy, ours
+from simulation.check_reading import Broken
+from simulation.checking import Checks
+from simulation.chronicle import Act, Call, Chronicle
+from simulation.cloud_model import EndCause
+from simulation.day import Day
+from simulation.hunted import START, Ground, HuntedWorld, hunted
+from simulation.replicas import Replicas
 from simulation.world import Progress, World
 
 HOUR_MS = 3_600_000
@@ -29,6 +32,10 @@ RECORDED_RATE = 0.024
 MARKS_H = (1, 4, 12)
 """Hours after which docs/limits.md says what to expect."""
 
+FILLS_H = 3
+"""Before the control plane may go, the region fills."""
+
+REPLICAS = 2
 BACK_H = 6
 """Watched after the return: the ramp, the rate limit and the slowest restore fit several times."""
 
@@ -44,12 +51,12 @@ class Absence:
     hours: int
 
     @classmethod
-    def worst(cls, day: Day, hours: int, day_begins: int) -> Absence:
-        """The hours of the day in which most is taken back, the earliest of them."""
+    def worst(cls, day: Day, hours: int) -> Absence:
+        """The hours of the day in which most is taken back, the earliest of them, once the region is full."""
         taken: Counter[int] = Counter()
         for wave in day.waves:
-            taken[(wave.at - day_begins) // HOUR_MS] += round(1000 * (wave.share or 0.0))
-        choices = range(max(1, 24 - hours + 1))
+            taken[(wave.at - START) // HOUR_MS] += round(1000 * (wave.share or 0.0))
+        choices = range(FILLS_H, max(FILLS_H, 24 - hours) + 1)
         begins = max(choices, key=lambda h: (sum(taken[h + k] for k in range(hours)), -h))
         return cls(begins, hours)
 
@@ -69,28 +76,13 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """One cycle after the return: what was asked for, released and refused, and what ran when it was decided."""
+    """One cycle after the return: what was asked for (replacements among it), given back and refused, and what ran."""
 
     at: int
     acquired: int
-    replaced: int
     released: int
     refused: Mapping[str, int]
     standing: Standing
-
-
-@dataclass
-class Told:
-    """What is noted while the scenario runs."""
-
-    standings: list[Standing] = field(default_factory=list)
-    ended: list[Happening] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
-    cycles: list[Cycle] = field(default_factory=list)
-
-    def record(self, events: Sequence[Event]) -> None:
-        """As a world's keeper."""
-        self.events += events
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +108,10 @@ class Short:
 @dataclass(frozen=True, slots=True)
 class Report:
     """The whole game day. `drains` counts what nodes began alone, by outcome; `losses` what ended, by the cloud's word.
-    `largest` are the most instances that were asked for, replaced and released in the guard's window after the return, and
-    `limits` what the region's settings allow of each. Times count from the return: until as much of what is wanted runs
-    `again` as before, until it is `settled` (as much as at the end of the watch), until no more contracts are below
-    their minimum than before; None where that did not come.
+    `largest` are the most instances acquired (replacements among them) and released in one window of the guard after
+    the return, and `limits` what the region's settings allow. Times count from the return: until as much of what is
+    wanted runs `again` as before, until it is `settled` (as much as at the end of the watch), until no more contracts
+    are below their minimum than before; None where that did not come.
     """
 
     region: str
@@ -133,59 +125,54 @@ class Report:
     short: tuple[Short, ...]
     acted_while_away: int
     cycles: tuple[Cycle, ...]
-    largest: tuple[int, int, int]
-    limits: tuple[int, int, int]
+    largest: tuple[int, int]
+    limits: tuple[int, int]
     ramp: tuple[float, ...]
     again_after_ms: int | None
     settled_after_ms: int | None
     floors_after_ms: int | None
-    broken: tuple[str, ...] = ()
+    broken: tuple[Broken, ...] = ()
 
 
-class Away(Leader):
-    """The real loop, dead between two moments."""
+class Watching:
+    """What is noted while the scenario runs: the region at some moments, and every cycle after the return."""
 
-    def __init__(self, world: World, policy: Policy, *, begins: int, ends: int, told: Told) -> None:
-        super().__init__(world, policy)
-        self._around, self._begins, self._ends, self._told = world, begins, ends, told
+    def __init__(self, ends: int) -> None:
+        self.ends = ends
+        self.standings: list[Standing] = []
+        self.cycles: list[Cycle] = []
+        self.world: World | None = None
+        self._acts = 0
+        self._refused: Counter[str] = Counter()
 
-    def next_at(self) -> int:
-        """As the loop would, and at the end of the absence what fell into it."""
-        due = super().next_at()
-        return self._ends if self._begins <= due < self._ends else due
+    def mark(self) -> None:
+        """The region as it stands now."""
+        if self.world is not None:
+            self.standings.append(standing_of(self.world))
 
-    def poke(self) -> None:
-        """Nobody hears it meanwhile."""
-        if not self._begins <= self._around.now < self._ends:
-            super().poke()
-
-    def act(self) -> bool:
-        """One cycle, noted once the absence is over."""
-        now, world, told = self._around.now, self._around, self._told
-        before, standing = Counter(world.run_result.refusals), standing_of(world)
-        since = len(told.events)
-        done = super().act()
-        if now >= self._ends:
-            asked = Counter(_asked(event) for event in told.events[since:])
-            told.cycles.append(
+    def after(self, chronicle: Chronicle) -> None:
+        """A cycle of the leader is over."""
+        world = self.world
+        if world is None:
+            return
+        asked = Counter(map(_asked, chronicle.acts[self._acts :]))
+        refused = Counter(world.run_result.refusals)
+        if world.now >= self.ends:
+            self.cycles.append(
                 Cycle(
-                    at=now,
-                    acquired=asked["acquired"],
-                    replaced=asked["replaced"],
-                    released=asked["released"],
-                    refused=dict(Counter(world.run_result.refusals) - before),
-                    standing=standing,
+                    at=world.now,
+                    acquired=asked[Call.CREATE],
+                    released=asked[Call.ASK_RETURN],
+                    refused=dict(refused - self._refused),
+                    standing=standing_of(world),
                 )
             )
-        return done
+        self._acts, self._refused = len(chronicle.acts), refused
 
 
-def _asked(event: Event) -> str:
-    """What an event asks of the cloud, if anything."""
-    if event.type is EventType.INSTANCE_REQUESTED:
-        lost = event.caused_by.startswith(("notice.", "instance.lost"))
-        return "replaced" if lost else "acquired"
-    return "released" if event.type is EventType.RELEASE_ASKED else ""
+def _asked(act: Act) -> Call | None:
+    """What an act asked of cloud or node, if it changed anything."""
+    return act.call if act.fresh and act.call in (Call.CREATE, Call.ASK_RETURN) else None
 
 
 def standing_of(world: World) -> Standing:
@@ -203,69 +190,79 @@ def standing_of(world: World) -> Standing:
 
 
 def run_absence(
-    part: Partition,
-    day: Day,
-    *,
-    seed: int,
-    hours: int,
-    day_begins: int,
-    progress: Callable[[Progress], None] | None = None,
+    ground: Ground, day: Day, *, seed: int, hours: int, progress: Callable[[Progress], None] | None = None
 ) -> Report:
     """Let the game day pass."""
-    absence = Absence.worst(day, hours, day_begins)
-    begins, ends = (day_begins + h * HOUR_MS for h in (absence.begins_h, absence.begins_h + hours))
-    told = Told()
-    made = setting(part.estate, part.region, day, seed=seed, hours=absence.begins_h + hours + BACK_H)
-    world = World(made, ours(part), told, lambda w, p: Away(w, p, begins=begins, ends=ends, told=told))
-
-    def hear(happened: Happening) -> None:
-        if happened.kind is HappeningKind.ENDED:
-            told.ended.append(happened)
-
-    world.hear = hear
+    absence = Absence.worst(day, hours)
+    begins, ends = (START + h * HOUR_MS for h in (absence.begins_h, absence.begins_h + hours))
+    watching = Watching(ends)
+    days = (absence.begins_h + hours + BACK_H) / 24
+    lived = hunted(seed, days, (), ground, after=watching.after, replicas=REPLICAS)
+    world = watching.world = lived.world
+    world.cloud.schedule(day.waves)
+    lived.chronicle.quiet_from = ends
+    world.at(begins, lambda: _kill(lived, ends))
     for at in [begins - 1, *(begins + h * HOUR_MS - 1 for h in MARKS_H if h <= hours)]:
-        world.at(at, lambda: told.standings.append(standing_of(world)))
+        world.at(at, watching.mark)
     world.run(progress)
-    return _report(part, day, absence, told, begins=begins, ends=ends)
+    broken = Checks(ground.region).close(lived.chronicle)
+    return _report(ground, day, absence, watching, lived.chronicle, broken)
 
 
-def _report(part: Partition, day: Day, absence: Absence, told: Told, *, begins: int, ends: int) -> Report:
-    before, *later = told.standings
-    lost = [one for one in told.ended if begins <= one.at < ends and one.cause is not EndCause.DELETED]
-    lent = {
-        e.instance for e in told.events if e.type is EventType.INSTANCE_REQUESTED and e.data["paid"] == "reclaimable"
-    }
+def _kill(lived: HuntedWorld, until: int) -> None:
+    """Every replica's process ends, and none starts before `until`."""
+    control = lived.world.control
+    if not isinstance(control, Replicas):
+        raise TypeError("a hunted world has replicas")
+    for replica in control.all:
+        replica.kill()
+        replica.start_at = until
+
+
+def _report(
+    ground: Ground,
+    day: Day,
+    absence: Absence,
+    watching: Watching,
+    chronicle: Chronicle,
+    broken: Sequence[Broken],
+) -> Report:
+    before, *later = watching.standings
+    begins, ends = before.at + 1, watching.ends
+    lost = [one for one in chronicle.ended if begins <= one.at < ends and one.cause is not EndCause.DELETED]
+    lent = [one for one in lost if one.mark is not None and one.mark.paid == "reclaimable"]
     short = tuple(
-        Short(h, sum(one.name in lent for one in lost if one.at < begins + h * HOUR_MS), before.alive, standing)
+        Short(h, sum(one.at < begins + h * HOUR_MS for one in lent), before.alive, standing)
         for h, standing in zip([h for h in MARKS_H if h <= absence.hours], later, strict=True)
     )
-    limits = part.estate.region(part.region).guard
+    cycles = watching.cycles
+    limits = ground.estate.region(ground.region).guard
     window = limits.window * 1000
     goal = AGAIN * before.running / max(1, before.wanted)
-    last = told.cycles[-1].standing
+    last = cycles[-1].standing
     settled = AGAIN * last.running / max(1, last.wanted)
     return Report(
-        region=part.region,
+        region=ground.region,
         title=day.title,
         absence=absence,
         began=begins,
         ended=ends,
         before=before,
-        drains=_drains(told.events, begins, ends),
-        losses=dict(Counter(one.cause.value for one in lost if one.cause is not None)),
+        drains=_drains(chronicle.events[""], begins, ends),
+        losses=dict(Counter(one.cause.value for one in lost)),
         short=short,
-        acted_while_away=sum(bool(_asked(event)) for event in told.events if begins <= event.occurred_at < ends),
-        cycles=tuple(told.cycles),
+        acted_while_away=sum(begins <= act.at < ends for act in chronicle.acts),
+        cycles=tuple(cycles),
         largest=(
-            _most([(c.at, c.acquired) for c in told.cycles], window),
-            _most([(c.at, c.replaced) for c in told.cycles], window),
-            _most([(c.at, c.released) for c in told.cycles], window),
+            _most([(c.at, c.acquired) for c in cycles], window),
+            _most([(c.at, c.released) for c in cycles], window),
         ),
-        limits=(limits.acquire_count, limits.replace_count, limits.release_count),
+        limits=(limits.acquire_count + limits.replace_count, limits.release_count),
         ramp=tuple(ramp_share(number) for number in range(RAMP_CYCLES)),
-        again_after_ms=_since(ends, told.cycles, lambda s: s.running >= goal * s.wanted),
-        settled_after_ms=_since(ends, told.cycles, lambda s: s.running >= settled * s.wanted),
-        floors_after_ms=_since(ends, told.cycles, lambda s: s.short <= before.short),
+        again_after_ms=_since(ends, cycles, lambda s: s.running >= goal * s.wanted),
+        settled_after_ms=_since(ends, cycles, lambda s: s.running >= settled * s.wanted),
+        floors_after_ms=_since(ends, cycles, lambda s: s.short <= before.short),
+        broken=tuple(broken),
     )
 
 

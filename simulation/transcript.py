@@ -51,7 +51,7 @@ def transcript(history: History, *, first: Broken | None = None) -> list[str]:
         "",
         *_cast(chronicle, history.began, pivot),
         "",
-        f"the story; '>' marks {_listed(sorted(subjects))}" if subjects else "the story",
+        f"the story; '>' marks {_listed(_shown(subjects))}" if subjects else "the story",
         *_story(told, broken, subjects, began=history.began, pivot=pivot),
         *_tail(chronicle, history.began, pivot, bool(broken)),
     ]
@@ -89,6 +89,11 @@ def _cast(chronicle: Chronicle, began: int, pivot: int) -> list[str]:
     ]
 
 
+def _shown(subjects: frozenset[str]) -> list[str]:
+    """Names that a person knows: ids of events are followed too, and say nothing."""
+    return sorted(name for name in subjects if "/" not in name)
+
+
 def moment(at: int, began: int) -> str:
     """The day of the history, from 1, and the time of day."""
     return f"day {(at // DAY_MS) - (began // DAY_MS) + 1} {hhmm(at)}"
@@ -117,7 +122,11 @@ def _story(
     lines: Sequence[Line], broken: Sequence[Broken], subjects: frozenset[str], *, began: int, pivot: int
 ) -> Iterator[str]:
     """The lines of the story by time, with what broke where it broke."""
-    breaches = [Line(one.at, "BROKEN", f"{one.checker}: {one.sentence}", weight=Weight.TURN, order=9) for one in broken]
+    breaches = [
+        Line(one.at, "BROKEN", f"{one.checker}: {one.sentence}", about=subjects if one is broken[0] else frozenset(),
+             weight=Weight.TURN, order=9)
+        for one in broken
+    ]  # fmt: skip
     near = pivot - NEAR_MS
     kept: list[Line] = []
     summed: list[Line] = []
@@ -132,7 +141,7 @@ def _story(
         if line.at // DAY_MS != day:
             day = line.at // DAY_MS
             yield f"  day {day - began // DAY_MS + 1}"
-        sign = ">" if line.about & subjects or line.who == "BROKEN" else " "
+        sign = ">" if line.about & subjects else " "
         at = hhmm(line.at) + f".{line.at % 1000:03d}"
         yield f"{sign} {at if at != last else ' ' * len(at)}  {line.who:{WHO}}  {line.text}"
         last = at

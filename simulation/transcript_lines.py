@@ -74,6 +74,8 @@ def _people(chronicle: Chronicle) -> Iterator[Line]:
     last: dict[str, int] = {}
     for at, workload, units in chronicle.wanted:
         before = last.get(workload)
+        if before == units:
+            continue
         last[workload] = units
         told = f"{workload} wants {units} units" + (f" after {before}" if before is not None else "")
         yield Line(at, "people", told, about=frozenset({workload}), order=0)
