@@ -71,7 +71,11 @@ def _few_domains(
     look = scene.looks[act.replica]
     here = ground.pools[act.pool].domain
     domains = {
-        ground.pools[stand.pool].domain for stand in ours if stand.server != act.server and stand.pool in ground.pools
+        ground.pools[pool].domain
+        for stand in ours
+        if stand.server != act.server
+        for pool in stand.places_since(look.listed_at)
+        if pool in ground.pools
     }
     gang = ground.contracts[act.workload].gang_size
     if here not in domains or act.units < gang:

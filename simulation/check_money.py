@@ -114,8 +114,8 @@ class Invoice(Checker):
             stand = scene.servers.get(line.server)
             if stand is None or len(scene.namesakes[stand.name]) > 1 or line.server in silent:
                 continue
-            if stand.ended_at and stand.ended_at != line.ended:
-                continue  # disowned: it runs on for somebody else
+            if stand.disowned:
+                continue  # it runs on for somebody else
             yield from self._line(scene, line)
 
     def _line(self, scene: Scene, line: InvoiceLine) -> Iterator[str]:
@@ -189,7 +189,7 @@ class Authority(Checker):
 
 
 def _limit(scene: Scene, who: str) -> Decimal:
-    """What an authority or a contract may spend a day: the most that any reviewed estate says, as any may be in force."""
+    """What an authority or a contract may spend a day: the most that any reviewed estate says, as each may hold."""
     limits = [Decimal(0)]
     for reviewed in scene.reviewed:
         entry = reviewed.estate.directory_by_id.get(who)

@@ -95,8 +95,8 @@ KINDS = (
     "given",
     "reclaim",
     "moved",
-    "ended",
     "node",
+    "ended",
     "stop",
     "led",
     "room",
@@ -192,6 +192,7 @@ def _take_act(scene: Scene, act: Act) -> None:
     if stand is not None and act.call is Call.ASK_RETURN and not stand.asked_at:
         stand.asked_at, stand.agreed = act.at, act.ends_at
     elif stand is not None and act.call in (Call.DELETE, Call.UNMARK) and act.fresh:
+        stand.disowned = act.call is Call.UNMARK
         _gone(scene, stand, act.at)
 
 

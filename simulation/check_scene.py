@@ -50,6 +50,7 @@ class Stand:
     agreed: int = 0
     drained: str = ""
     ended_at: int = 0
+    disowned: bool = False
 
     @property
     def pool(self) -> str:

@@ -1,0 +1,448 @@
+"""The checkers of what is done find what they look for: a clean history, and one for each promise that breaks it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledger.causes import Cause
+from ledger.events import EventType
+from simulation.checking import Checks
+from simulation.chronicle import Call, Moved, NodeWord, Stopped
+from simulation.cloud_model import EndCause
+from tests.reconciler.builders import ADOPTED_SERVER, KEPT, MINUTE, REGION, START, estate, with_region
+from tests.simulation.chronicles import DOMAINS, Story, eventful, grown
+
+LIMITS = with_region("    guard: {releaseCount: 2, releaseShare: 50, acquireCount: 16, replaceCount: 2}")
+TERM_AND_CALL = 25_000
+
+
+def test_nothing_is_broken_in_a_history_that_keeps_every_promise() -> None:
+    assert eventful().broken() == []
+
+
+def test_reading_it_act_by_act_says_the_same_as_reading_it_at_once() -> None:
+    story = eventful()
+    for number in range(3):
+        story.create(f"x{number}", DOMAINS[0])
+    at_once = story.broken()
+    assert {found.checker for found in at_once} >= {"check_told.Requests", "check_bounds.Placements"}
+    checks, found = Checks(REGION), []
+    for minute in range((story.at - START) // MINUTE):
+        found += checks.see(story.until(START + minute * MINUTE))
+    assert found + checks.close(story.told) == at_once
+
+
+# -- bounds -----------------------------------------------------------------------------------------------------------
+
+
+def stands_over(story: Story, *pools: str) -> None:
+    """One more lent server in each of the pools."""
+    story.look()
+    for pool in pools:
+        story.buy(f"x{len(story.told.acts)}", pool)
+
+
+def test_two_of_eight_units_fit_a_domain_and_three_do_not() -> None:
+    story = grown()
+    story.want(12)
+    stands_over(story, DOMAINS[0])
+    assert "check_bounds.Placements" not in story.breaks()
+    stands_over(story, DOMAINS[0], DOMAINS[0])
+    assert "check_bounds.Placements" in story.breaks()
+
+
+def test_three_of_eight_units_fit_a_hall_and_four_do_not() -> None:
+    story = grown()
+    stands_over(story, DOMAINS[0])
+    assert "check_bounds.Placements" not in story.breaks()
+    stands_over(story, DOMAINS[1])
+    assert "check_bounds.Placements" in story.breaks()
+
+
+def test_a_server_of_unknown_pool_counts_in_every_scope() -> None:
+    story = grown()
+    for name in ("r2", "r4"):
+        story.told.moved.append(Moved(story.at, f"s-{name}", name, ""))
+    story.wait(MINUTE)
+    story.look()
+    story.buy("x", DOMAINS[0])
+    assert "check_bounds.Placements" in story.breaks()
+
+
+def test_what_moved_after_the_listing_counts_nowhere_against_who_acts() -> None:
+    story = grown()
+    story.look()
+    story.wait(1000)
+    for name in ("r2", "r4"):
+        story.told.moved.append(Moved(story.at, f"s-{name}", name, DOMAINS[0]))
+    story.buy("x", DOMAINS[0])
+    assert "check_bounds.Placements" not in story.breaks()
+
+
+def test_few_domains_may_not_take_what_eight_domains_need() -> None:
+    story = Story()
+    story.want(12)
+    story.room()
+    story.look()
+    for number, pool in enumerate((*DOMAINS[:3], DOMAINS[0])):
+        story.buy(f"r{number}", pool)
+    assert "check_bounds.Placements" in story.breaks()
+
+
+def test_a_waiver_of_the_class_widens_the_bound_and_one_of_another_class_does_not() -> None:
+    over = with_settings_bound(50)
+    story = grown(over)
+    stands_over(story, DOMAINS[0], DOMAINS[0])
+    assert "check_bounds.Placements" not in story.breaks()
+
+
+def with_settings_bound(share: int) -> tuple[str, str, str]:
+    """A swap that widens the estate's own bounds."""
+    return (
+        "ebbtide.yaml",
+        'spendCeilingPerDay: "50.00 EUR"',
+        f'spendCeilingPerDay: "50.00 EUR"\nbounds: {{poolShare: {share}, groupShare: {share}}}',
+    )
+
+
+# -- floors -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("pool", "paid"), [(KEPT, "reclaimable"), (DOMAINS[0], "floor"), ("nowhere", "floor")])
+def test_work_stands_where_its_payment_says(pool: str, paid: str) -> None:
+    story = grown()
+    story.look()
+    story.buy("x", pool, paid=paid)
+    assert "check_floors.Committed" in story.breaks()
+
+
+def test_a_lost_floor_comes_back_within_twelve_clear_looks() -> None:
+    story = grown()
+    story.wait(1)
+    story.gone("f0", EndCause.LOST, f"instance.requested/{REGION}/f0")
+    story.looks(11)
+    assert "check_floors.Restored" not in story.breaks()
+    story.looks(1)
+    assert "check_floors.Restored" in story.breaks()
+
+
+def test_a_floor_waits_while_committed_capacity_is_full() -> None:
+    story = grown()
+    story.gone("f0", EndCause.LOST, f"instance.requested/{REGION}/f0")
+    for _ in range(14):
+        story.wait(MINUTE)
+        story.room(**{KEPT: 0})
+        story.look()
+    assert "check_floors.Restored" not in story.breaks()
+
+
+# -- ours -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [{"estate": "elsewhere"}, {"region": "south"}, {"epoch": 9}, {"name": "another"}],
+    ids=lambda marked: next(iter(marked)),
+)
+def test_a_server_with_another_mark_is_not_deleted(marked: dict[str, str | int]) -> None:
+    story = grown()
+    story.look()
+    story.act(Call.DELETE, "z", server="foreign", stood=story.mark("z", **marked))
+    assert "check_ours.Touched" in story.breaks()
+
+
+def test_a_server_without_a_mark_is_not_deleted() -> None:
+    story = grown()
+    story.act(Call.DELETE, "z", server="foreign", stood=None)
+    assert "check_ours.Touched" in story.breaks()
+
+
+def test_nothing_happens_outside_owned_projects() -> None:
+    story = grown()
+    story.request("x", DOMAINS[0])
+    story.act(Call.CREATE, "x", pool=DOMAINS[0], project="theirs", workload="forecast", units=1, paid="reclaimable")
+    assert "check_ours.Touched" in story.breaks()
+
+
+def test_a_mark_is_put_only_on_what_a_reviewed_file_hands_over() -> None:
+    for server, wrong in ((ADOPTED_SERVER, False), ("somebody's", True)):
+        story = grown()
+        story.look()
+        story.act(Call.MARK, "x", server=server, pool=KEPT, workload="forecast", units=1, paid="floor", stood=None)
+        assert ("check_ours.Touched" in story.breaks()) is wrong
+
+
+# -- blindness --------------------------------------------------------------------------------------------------------
+
+EVERYTHING: dict[str, dict[str, object]] = {
+    "lease": {"leads": False},
+    "clock": {"clock": False},
+    "journal": {"disk": False},
+    "listing": {"whole": frozenset()},
+    "unexplained": {"hidden": frozenset({"s-r0", "s-r1", "s-r2", "s-r3"})},
+}
+CHANGE: dict[str, dict[str, object]] = {"git": {"git": False}, "scheduler": {"silent": frozenset({"north-k8s"})}}
+
+
+def bought_blind(seen: dict[str, object], *, replaces: bool) -> set[str]:
+    """What is found when one server is bought on such a look, as growth or for a loss."""
+    story = grown()
+    loss = story.lost("r0", f"instance.requested/{REGION}/r0")
+    story.told.spool_limit = 1000
+    story.look(**seen)
+    if replaces:
+        story.buy("x", DOMAINS[0], cause=Cause.LOST_WITHOUT_NOTICE, caused_by=loss)
+    else:
+        story.buy("x", DOMAINS[0])
+    return story.breaks()
+
+
+@pytest.mark.parametrize("replaces", [False, True], ids=["growth", "replacement"])
+@pytest.mark.parametrize("seen", EVERYTHING.values(), ids=EVERYTHING)
+def test_nothing_at_all_is_bought_while(seen: dict[str, object], replaces: bool) -> None:
+    assert "check_blind.Acts" in bought_blind(seen, replaces=replaces)
+
+
+@pytest.mark.parametrize("seen", [*CHANGE.values(), {"pending": 1000}], ids=[*CHANGE, "spool"])
+def test_growth_stops_and_replacement_goes_on_while(seen: dict[str, object]) -> None:
+    assert "check_blind.Acts" in bought_blind(seen, replaces=False)
+    assert "check_blind.Acts" not in bought_blind(seen, replaces=True)
+
+
+def test_nothing_is_blind_on_a_clear_look() -> None:
+    assert "check_blind.Acts" not in bought_blind({}, replaces=False)
+
+
+@pytest.mark.parametrize("seen", [*EVERYTHING.values(), *CHANGE.values()], ids=[*EVERYTHING, *CHANGE])
+def test_nothing_is_given_back_while(seen: dict[str, object]) -> None:
+    story = grown()
+    story.want(11)
+    story.look(**seen)
+    story.give_back("r0")
+    assert "check_blind.Acts" in story.breaks()
+
+
+def test_nothing_is_lent_where_nobody_told_of_reclaims_for_long() -> None:
+    story = grown()
+    story.looks(2, told=False)
+    story.buy("x", DOMAINS[0])
+    assert "check_blind.Acts" in story.breaks()
+
+
+# -- blast radius and ramp --------------------------------------------------------------------------------------------
+
+
+def many_lost(story: Story, count: int) -> list[str]:
+    """Losses, one for each of the first lent servers; the ids of their events."""
+    found = []
+    for number in range(count):
+        loss = f"instance.lost/{REGION}/r{number}"
+        story.gone(f"r{number}", EndCause.LOST, f"instance.requested/{REGION}/r{number}")
+        found.append(loss)
+    return found
+
+
+def test_two_replacements_fit_the_window_and_three_do_not() -> None:
+    for count in (2, 3):
+        story = grown(LIMITS)
+        losses = many_lost(story, count)
+        story.looks(1)
+        for number, loss in enumerate(losses):
+            story.buy(f"x{number}", DOMAINS[number], cause=Cause.LOST_WITHOUT_NOTICE, caused_by=loss)
+        assert ("check_blast.Radius" in story.breaks()) is (count == 3)
+
+
+def test_two_releases_fit_the_window_and_three_do_not() -> None:
+    for count in (2, 3):
+        story = grown(LIMITS)
+        story.looks(1)
+        story.want(12 - count)
+        story.looks(5)
+        for number in range(count):
+            story.give_back(f"r{number}")
+        assert ("check_blast.Radius" in story.breaks()) is (count == 3)
+
+
+def test_more_than_the_stated_number_may_not_be_acquired_in_a_window() -> None:
+    for count in (16, 17):
+        story = grown(LIMITS)
+        story.want(40)
+        story.looks(4)
+        for number in range(count):
+            story.buy(f"x{number}", DOMAINS[number % 8])
+        assert ("check_blast.Radius" in story.breaks()) is (count == 17)
+
+
+@pytest.mark.parametrize(
+    "blindness",
+    [{"whole": frozenset()}, {"git": False}, {"clock": False}, {"stopped": "drill"}],
+    ids=["listing", "git", "clock", "stop"],
+)
+def test_the_first_cycles_after_blindness_ramp(blindness: dict[str, object]) -> None:
+    for after, allowed in ((1, 2), (2, 4), (3, 8), (4, 16)):
+        for count in (allowed, allowed + 1):
+            story = grown(LIMITS)
+            story.want(40)
+            story.looks(1, **blindness)
+            story.looks(after)
+            for number in range(count):
+                story.buy(f"x{number}", DOMAINS[number % 8])
+            assert ("check_blast.Ramp" in story.breaks(since=story.at)) is (count > allowed and after < 4)
+
+
+def test_an_hour_without_any_look_is_an_outage_too() -> None:
+    story = grown(LIMITS)
+    story.want(40)
+    story.wait(60 * MINUTE)
+    story.look()
+    for number in range(3):
+        story.buy(f"x{number}", DOMAINS[number])
+    assert "check_blast.Ramp" in story.breaks(since=story.at)
+
+
+# -- stop -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_stop_holds_after_five_seconds_and_at_once_where_it_was_seen() -> None:
+    for late, seen, wrong in ((5000, "", False), (5001, "", True), (0, "drill", True)):
+        story = grown()
+        story.look(stopped=seen)
+        story.told.stops.append(Stopped(story.at, "drill"))
+        story.wait(late)
+        story.buy("x", DOMAINS[0])
+        assert ("check_stop.Acts" in story.breaks()) is wrong
+
+
+def test_a_stop_that_was_taken_off_stops_nothing() -> None:
+    story = grown()
+    story.told.stops.append(Stopped(story.at, "drill"))
+    story.wait(MINUTE)
+    story.told.stops.append(Stopped(story.at, ""))
+    story.look()
+    story.buy("x", DOMAINS[0])
+    assert "check_stop.Acts" not in story.breaks()
+
+
+# -- fencing ----------------------------------------------------------------------------------------------------------
+
+
+def deposed(story: Story, after: int) -> None:
+    """Another replica takes over, so long after the last renewal."""
+    story.lead("a", 1, renewed=True)
+    story.wait(after)
+    story.lead("b", 2)
+
+
+def test_one_call_of_a_deposed_leader_may_land_and_no_second_one() -> None:
+    for calls in (1, 2):
+        story = grown()
+        story.look()
+        deposed(story, TERM_AND_CALL)
+        story.wait(1)
+        for number in range(calls):
+            story.request(f"x{number}", DOMAINS[number])
+            story.act(
+                Call.CREATE,
+                f"x{number}",
+                epoch=1,
+                pool=DOMAINS[number],
+                workload="forecast",
+                units=1,
+                paid="reclaimable",
+            )
+        assert ("check_fencing.Acts" in story.breaks()) is (calls == 2)
+
+
+def test_nobody_acts_whom_the_store_never_named() -> None:
+    story = grown()
+    story.act(Call.REMOVE_NODE, "r0", replica="c", epoch=7)
+    assert "check_fencing.Acts" in story.breaks()
+
+
+def test_an_epoch_serves_one_term() -> None:
+    story = grown()
+    story.wait(MINUTE)
+    story.lead("a", 1)
+    story.look()
+    story.buy("x", DOMAINS[0])
+    assert "check_fencing.Epochs" in story.breaks()
+
+
+def test_nobody_acts_below_the_epoch_of_a_mark_that_was_listed() -> None:
+    story = grown()
+    story.lead("a", 2)
+    story.look()
+    story.buy("x", DOMAINS[0])
+    story.wait(MINUTE)
+    story.lead("a", 1)
+    story.look()
+    story.act(Call.REMOVE_NODE, "r0", epoch=1)
+    assert "check_fencing.Epochs" in story.breaks()
+
+
+@pytest.mark.parametrize(("after", "wrong"), [(TERM_AND_CALL, False), (TERM_AND_CALL - 1, True), (10_000, True)])
+def test_a_new_leader_waits_the_term_and_one_call(after: int, wrong: bool) -> None:
+    story = grown()
+    story.wait(MINUTE)
+    deposed(story, after)
+    story.look(replica="b")
+    story.act(Call.REMOVE_NODE, "r0", replica="b")
+    assert ("check_fencing.Waits" in story.breaks()) is wrong
+
+
+# -- reclaims, removals, covered --------------------------------------------------------------------------------------
+
+
+def test_nothing_is_bought_under_a_reclaim_that_was_told() -> None:
+    for told in (False, True):
+        story = grown()
+        story.look()
+        story.wait(1000)
+        story.reclaim("h1-general-a")
+        if told:
+            story.look()
+        story.buy("x", DOMAINS[0])
+        assert ("check_reclaims.Acquired" in story.breaks()) is told
+
+
+def smaller(maximum: int) -> tuple[str, str, str]:
+    return "contracts/tides/forecast.yaml", "maximum: 40", f"maximum: {maximum}"
+
+
+@pytest.mark.parametrize(("approved", "wrong"), [(False, True), (True, False)])
+def test_a_large_removal_waits_for_an_approval(approved: bool, wrong: bool) -> None:
+    story = grown()
+    story.review(estate(smaller(8)), "c2", approved=approved)
+    story.looks(1)
+    story.give_back("r0")
+    assert ("check_removals.Waits" in story.breaks()) is wrong
+
+
+def test_what_demand_gave_up_needs_no_approval() -> None:
+    story = grown()
+    story.review(estate(smaller(8)), "c2")
+    story.want(5)
+    story.looks(8)
+    story.give_back("r0")
+    assert "check_removals.Waits" not in story.breaks()
+
+
+def test_no_older_commit_comes_back_and_none_that_nobody_reviewed() -> None:
+    for first, then in (("c2", "c1"), ("c1", "unknown")):
+        story = grown()
+        story.review(estate(smaller(41)), "c2")
+        story.want(13)
+        for number, commit in enumerate((first, then)):
+            story.event(
+                EventType.CLAIM_CHANGED, f"w{number}", commit=commit, workload="forecast", data={"units": number}
+            )
+        assert "check_removals.NeverBack" in story.breaks()
+
+
+def test_strict_work_does_not_stay_on_what_no_notice_reaches() -> None:
+    for looks in (11, 12):
+        story = grown()
+        story.wait(1)
+        story.node("r0", NodeWord.UNCOVERED)
+        story.looks(looks)
+        assert ("check_covered.Strict" in story.breaks()) is (looks == 12)

@@ -1,0 +1,453 @@
+"""The checkers of what is told find what they look for: drains, events, causes, owners, debts, money and liveness."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from ledger.causes import Cause
+from ledger.events import Event, EventType
+from simulation.check_drains import outcomes
+from simulation.chronicle import Call, NodeWord
+from simulation.cloud_model import EndCause
+from tests.reconciler.builders import FORECAST, HOUR, KEPT, MINUTE, REGION
+from tests.simulation.chronicles import DOMAINS, Story, eventful, grown
+
+
+def without(story: Story, type_: EventType, instance: str) -> Story:
+    """The same history without these events of an instance."""
+    for who, events in story.told.events.items():
+        story.told.events[who] = [e for e in events if (e.type, e.instance) != (type_, instance)]
+    return story
+
+
+def found(story: Story, type_: EventType, instance: str) -> Event:
+    return next(e for e in story.all_events() if (e.type, e.instance) == (type_, instance))
+
+
+def asked_back(story: Story, name: str) -> int:
+    """A node is asked to give itself back, and has not begun; the end that was agreed."""
+    story.event(EventType.RELEASE_ASKED, name, caused_by=story.claim, instance=name, workload=FORECAST)
+    story.act(Call.ASK_RETURN, name, server="", project="", ends_at=story.at + 120_000)
+    return story.at + 120_000
+
+
+# -- drains -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_node_is_not_deleted_undrained_before_its_end() -> None:
+    for after, drains, wrong in ((119_999, False, True), (120_000, False, False), (30_000, True, False)):
+        story = grown()
+        story.want(11)
+        story.looks(6)
+        ends_at = asked_back(story, "r0")
+        if drains:
+            story.drain("r0", f"release.asked/{REGION}/r0", ends_at)
+            story.at -= 20_000
+        story.wait(after)
+        story.act(Call.DELETE, "r0")
+        assert ("check_drains.BeforeDelete" in story.breaks()) is wrong
+
+
+def test_a_node_that_nobody_asked_is_not_deleted() -> None:
+    story = grown()
+    story.act(Call.DELETE, "r0")
+    assert "check_drains.BeforeDelete" in story.breaks()
+
+
+def test_what_never_became_a_node_is_deleted_without_a_drain() -> None:
+    story = grown()
+    story.look()
+    story.buy("x", DOMAINS[0])
+    story.act(Call.DELETE, "x")
+    assert "check_drains.BeforeDelete" not in story.breaks()
+
+
+def test_a_drain_ends_inside_its_window_or_is_an_overrun() -> None:
+    for took, outcome, wrong in (
+        (120_000, "verified", False),
+        (120_001, "verified", True),
+        (121_000, "overrun", False),
+        (121_001, "overrun", True),
+    ):
+        story = grown()
+        said = story.notice("r0", DOMAINS[0])
+        story.drain("r0", story.heard(said), said.ends_at, took=took, outcome=outcome)
+        assert ("check_drains.Windows" in story.breaks()) is wrong
+
+
+def test_a_drain_that_says_nothing_by_its_end_is_found() -> None:
+    story = grown()
+    story.node("r0", NodeWord.HEARD)
+    story.node("r0", NodeWord.DRAINING, ends_at=story.at + 120_000)
+    story.wait(2 * MINUTE)
+    assert "check_drains.Windows" not in story.breaks()
+    story.wait(MINUTE)
+    assert "check_drains.Windows" in story.breaks()
+
+
+def test_a_notice_that_a_living_agent_heard_opens_a_drain_within_two_seconds() -> None:
+    for after, wrong in ((2000, False), (2001, True)):
+        story = grown()
+        story.node("r0", NodeWord.HEARD)
+        story.wait(after)
+        story.node("r0", NodeWord.DRAINING, ends_at=story.at + 118_000)
+        story.wait(1000)
+        story.node("r0", NodeWord.VERIFIED)
+        assert ("check_drains.Windows" in story.breaks()) is wrong
+
+
+def test_a_notice_that_opens_no_drain_is_found() -> None:
+    story = grown()
+    story.node("r0", NodeWord.HEARD)
+    story.wait(MINUTE)
+    assert "check_drains.Windows" in story.breaks()
+
+
+def test_no_node_drains_that_heard_nothing() -> None:
+    story = grown()
+    story.node("r0", NodeWord.DRAINING, ends_at=story.at + 120_000)
+    story.node("r0", NodeWord.VERIFIED)
+    assert "check_drains.Windows" in story.breaks()
+
+
+def test_a_later_word_never_extends_a_drain() -> None:
+    story = grown()
+    story.node("r0", NodeWord.HEARD)
+    story.node("r0", NodeWord.DRAINING, ends_at=story.at + 60_000)
+    story.node("r0", NodeWord.DRAINING, ends_at=story.at + 120_000)
+    story.node("r0", NodeWord.VERIFIED)
+    assert "check_drains.Windows" in story.breaks()
+
+
+def test_a_drain_is_told_for_a_notice_or_return_of_that_instance() -> None:
+    for cause in (f"release.asked/{REGION}/r8", "nothing"):
+        story = eventful()
+        began = found(story, EventType.DRAIN_STARTED, "r0")
+        without(story, EventType.DRAIN_STARTED, "r0")
+        story.told.events[""].append(replace(began, caused_by=cause))
+        assert "check_drains.Outcomes" in story.breaks()
+
+
+def test_verified_is_told_only_where_the_node_said_so_in_time() -> None:
+    story = eventful()
+    story.told.nodes = [n for n in story.told.nodes if (n.name, n.word) != ("r0", NodeWord.VERIFIED)]
+    assert "check_drains.Outcomes" in story.breaks()
+
+
+def test_an_instance_drains_once_at_a_time() -> None:
+    story = eventful()
+    began = found(story, EventType.DRAIN_STARTED, "r0")
+    story.told.events[""].insert(1, replace(began, id="again"))
+    assert "check_drains.Outcomes" in story.breaks()
+
+
+def test_a_drain_without_a_received_end_counts_as_unknown() -> None:
+    story = eventful()
+    assert outcomes(iter(story.all_events())) == {"verified": 2, "withdrawn": 0, "overrun": 0, "unknown": 0}
+    without(story, EventType.DRAIN_ENDED, "r0")
+    assert outcomes(iter(story.all_events())) == {"verified": 1, "withdrawn": 0, "overrun": 0, "unknown": 1}
+
+
+# -- what is told -----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_done_was_written_down_before() -> None:
+    story = grown()
+    story.look()
+    story.create("x", DOMAINS[0])
+    story.wait(1)
+    story.request("x", DOMAINS[0])
+    assert "check_told.Requests" in story.breaks()
+    assert "check_told.Requests" in without(eventful(), EventType.RELEASE_ASKED, "r8").breaks()
+
+
+def test_what_is_done_is_what_was_written_down() -> None:
+    story = grown()
+    story.look()
+    story.request("x", DOMAINS[0])
+    story.create("x", DOMAINS[1])
+    assert "check_told.Requests" in story.breaks()
+
+
+@pytest.mark.parametrize("change", [{"occurred_at": 1}, {"data": {"noticed": 0}}, {"cause": Cause.NOTICE}], ids=str)
+def test_no_event_is_told_in_two_versions(change: dict[str, object]) -> None:
+    story = eventful()
+    loss = found(story, EventType.INSTANCE_LOST, "r0")
+    story.told.events["b"] = [replace(loss, recorded_at=story.at, epoch=2)]
+    assert "check_told.Versions" not in story.breaks()
+    story.told.events["b"].append(replace(loss, **change))  # type: ignore[arg-type]  # the dataclass checks the names
+    assert "check_told.Versions" in story.breaks()
+
+
+def test_every_loss_is_told() -> None:
+    assert "check_told.Losses" in without(eventful(), EventType.INSTANCE_LOST, "r0").breaks()
+
+
+def test_no_loss_is_told_twice() -> None:
+    story = eventful()
+    story.lost("r0", f"instance.requested/{REGION}/r0", subject="r0/again")
+    assert "check_told.Losses" in story.breaks()
+
+
+def test_what_stands_is_not_told_as_lost_unless_a_listing_hid_it() -> None:
+    for hidden, wrong in ((frozenset[str](), True), (frozenset({"s-r0"}), False)):
+        story = grown()
+        story.look(hidden=hidden)
+        story.lost("r0", f"instance.requested/{REGION}/r0")
+        assert ("check_told.Losses" in story.breaks()) is wrong
+
+
+def test_every_notice_is_told() -> None:
+    assert "check_told.Notices" in without(eventful(), EventType.NOTICE_RECEIVED, "r0").breaks()
+
+
+def test_no_notice_is_told_that_nobody_said() -> None:
+    story = eventful()
+    story.told.given.clear()
+    assert "check_told.Notices" in story.breaks()
+
+
+def test_no_withdrawal_is_told_that_nobody_said() -> None:
+    story = eventful()
+    event = found(story, EventType.NOTICE_RECEIVED, "r0")
+    story.event(
+        EventType.NOTICE_WITHDRAWN, "r0", caused_by=event.id, instance="r0", workload=FORECAST, data={"reclaim": "rc"}
+    )
+    assert "check_told.Notices" in story.breaks()
+
+
+def test_every_cause_is_in_the_ledger() -> None:
+    for cause in ("", "nothing"):
+        story = eventful()
+        story.event(EventType.INSTANCE_JOINED, "r1", instance="r1", workload=FORECAST, caused_by=cause)
+        assert "check_causes.Whole" in story.breaks()
+
+
+def test_a_cause_may_be_told_a_little_later() -> None:
+    story = eventful()
+    later = f"claim.changed/{REGION}/late"
+    story.event(EventType.INSTANCE_JOINED, "r1", instance="r1", workload=FORECAST, caused_by=later)
+    story.event(EventType.CLAIM_CHANGED, "late", workload=FORECAST, data={"units": 11})
+    assert "check_causes.Whole" not in story.breaks()
+
+
+# -- owners and debts -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("change", [{"workload": "hindcast"}, {"pool": KEPT}], ids=["workload", "pool"])
+def test_an_instance_has_one_owner_and_one_pool(change: dict[str, str]) -> None:
+    story = eventful()
+    fields: dict[str, object] = {"workload": FORECAST, "pool": DOMAINS[1], "caused_by": story.claim, **change}
+    story.event(EventType.INSTANCE_JOINED, "r1", instance="r1", **fields)
+    assert "check_owners.Mixed" in story.breaks()
+
+
+def test_an_instance_is_requested_once() -> None:
+    story = eventful()
+    again = found(story, EventType.INSTANCE_REQUESTED, "r1")
+    story.told.events["a"].append(replace(again, id="again"))
+    assert "check_owners.Mixed" in story.breaks()
+
+
+def test_of_two_servers_under_one_key_one_goes_within_twelve_clear_looks() -> None:
+    for looks in (11, 12):
+        story = grown()
+        story.create("r1", DOMAINS[1], server="s-twin")
+        story.looks(looks)
+        assert ("check_owners.Twins" in story.breaks()) is (looks == 12)
+
+
+def test_the_last_leader_knows_what_stands_and_nothing_else() -> None:
+    story = eventful()
+    story.close_books()
+    assert story.told.known is not None
+    for known in (story.told.known - {"s-r1"}, story.told.known | {"s-r0"}, story.told.known | {"imagined"}):
+        story.told.known = known
+        assert "check_owners.Forgotten" in {b.checker for b in story.broken(closed=False)}
+
+
+def test_a_debt_is_paid_once_unless_the_payment_failed() -> None:
+    for fails in (True, False):
+        story = eventful()
+        cause = found(story, EventType.INSTANCE_LOST, "r0").id
+        story.request("x", DOMAINS[1], caused_by=cause)
+        if fails:
+            asked = f"instance.requested/{REGION}/x"
+            story.event(EventType.INSTANCE_FAILED, "x", caused_by=asked, instance="x", data={"error": "no host"})
+        story.request("y", DOMAINS[3], caused_by=cause)
+        assert ("check_debts.PaidOnce" in story.breaks()) is not fails
+
+
+def test_no_second_victim_is_given_back() -> None:
+    for victims in (1, 2):
+        story = grown()
+        story.want(11)
+        story.looks(6)
+        for number in range(victims):
+            asked_back(story, f"r{number}")
+        assert ("check_debts.ReleasedOnce" in story.breaks()) is (victims == 2)
+
+
+def test_a_node_is_asked_back_once() -> None:
+    story = grown()
+    story.want(11)
+    story.looks(6)
+    asked_back(story, "r0")
+    story.wait(1000)
+    story.act(Call.ASK_RETURN, "r0", server="", project="", ends_at=story.at + 120_000)
+    assert "check_debts.ReleasedOnce" in story.breaks()
+
+
+# -- money ------------------------------------------------------------------------------------------------------------
+
+
+def shifted(story: Story, by_ms: int) -> set[str]:
+    """What is found when the usage of r1 ends so much later or earlier than its bill."""
+    story.close_books()
+    events = story.told.events[""]
+    for number, event in enumerate(events):
+        if event.type is EventType.USAGE and event.instance == "r1":
+            events[number] = replace(event, data={**event.data, "to_ms": int(event.data["to_ms"]) + by_ms})
+    return {b.checker for b in story.broken(closed=False)}
+
+
+def test_billed_time_is_used_once() -> None:
+    assert "check_money.Usage" not in shifted(eventful(), 0)
+    assert "check_money.Usage" in shifted(eventful(), -1)
+    assert "check_money.Usage" in shifted(eventful(), 1)
+
+
+def test_nothing_is_used_under_another_payment_than_its_bill() -> None:
+    story = eventful()
+    story.close_books()
+    events = story.told.events[""]
+    number, line = next((n, e) for n, e in enumerate(events) if e.type is EventType.USAGE)
+    events[number] = replace(line, data={**line.data, "paid": "fallback"})
+    assert "check_money.Usage" in {b.checker for b in story.broken(closed=False)}
+
+
+def test_what_is_billed_did_something() -> None:
+    story = eventful()
+    story.close_books()
+    without(story, EventType.USAGE, "r1")
+    assert "check_money.Usage" in {b.checker for b in story.broken(closed=False)}
+
+
+@pytest.mark.parametrize("change", ["rate", "end", "start"])
+def test_the_ledgers_bill_is_the_invoice_to_the_last_digit(change: str) -> None:
+    story = eventful()
+    story.close_books()
+    line = next(line for line in story.told.invoice if line.name == "r0")
+    pool, period = line.periods[0]
+    other = {
+        "rate": replace(line, periods=((pool, replace(period, end=period.end - 1)),)),
+        "end": replace(line, ended=(line.ended or 0) + 1),
+        "start": replace(line, started=line.started + 1),
+    }[change]
+    story.told.invoice = tuple(other if each is line else each for each in story.told.invoice)
+    assert "check_money.Invoice" in {b.checker for b in story.broken(closed=False)}
+
+
+def test_a_rate_that_never_became_known_is_no_fault_of_the_sum() -> None:
+    story = eventful()
+    story.close_books()
+    line = next(line for line in story.told.invoice if line.name == "r0")
+    pool, period = line.periods[0]
+    unknown = replace(line, periods=((pool, replace(period, rate=Decimal("0.2"))),))
+    story.told.invoice = tuple(unknown if each is line else each for each in story.told.invoice)
+    assert "check_money.Invoice" not in {b.checker for b in story.broken(closed=False)}
+
+
+def reserve(story: Story, amount: str, authority: str = "tides-lead", subject: str = "1") -> None:
+    story.event(EventType.SHORTFALL_BEGAN, subject, workload=FORECAST, data={"missing_units": 1})
+    cause = f"shortfall.began/{REGION}/{subject}"
+    data: dict[str, str | int] = {"amount": amount, "currency": "EUR", "authority": authority}
+    story.event(EventType.FALLBACK_RESERVED, subject, caused_by=cause, workload=FORECAST, data=data)
+
+
+def test_a_contract_reserves_no_more_than_its_limit_a_day() -> None:
+    for amounts, wrong in ((("20.00",), False), (("19.99", "0.02"), True)):
+        story = eventful()
+        for number, amount in enumerate(amounts):
+            reserve(story, amount, subject=str(number))
+        assert ("check_money.Authority" in story.breaks()) is wrong
+
+
+def test_nobody_unknown_is_an_authority() -> None:
+    story = eventful()
+    reserve(story, "0.01", authority="nobody")
+    assert "check_money.Authority" in story.breaks()
+
+
+def test_the_store_reserves_no_more_than_the_authority_has() -> None:
+    for micro, wrong in ((40_000_000, False), (40_000_001, True)):
+        story = eventful()
+        story.told.reserved.append((story.at, "2026-01-01", {"tides-lead": micro}))
+        assert ("check_money.Authority" in story.breaks()) is wrong
+
+
+def test_fallback_runs_only_while_its_hour_is_reserved() -> None:
+    for amount, wrong in (("0.10", False), ("0.09", True)):
+        story = eventful()
+        reserve(story, amount)
+        story.look()
+        story.buy("x", KEPT, paid="fallback", cause=Cause.SHORTFALL)
+        story.settle("x")
+        story.looks(10)
+        assert ("check_money.Covered" in story.breaks()) is wrong
+    story.looks(8)
+    assert "check_money.Covered" in story.breaks()
+
+
+# -- liveness ---------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_stays_past_its_agreed_end() -> None:
+    for looks in (11, 12):
+        story = grown()
+        story.want(11)
+        story.looks(6)
+        asked_back(story, "r0")
+        story.looks(looks)
+        assert ("check_liveness.Drained" in story.breaks()) is (looks == 12)
+
+
+def test_no_breaker_stays_tripped_once_everything_is_clear() -> None:
+    for looks, wrong in ((7, False), (8, True)):
+        story = grown()
+        story.looks(looks)
+        story.event(
+            EventType.GUARD_REFUSED, "x", cause=Cause.LISTING_STALE, workload=FORECAST, data={"action": "acquire"}
+        )
+        assert ("check_liveness.Cleared" in story.breaks()) is wrong
+
+
+def test_a_refusal_while_faults_last_is_no_fault() -> None:
+    story = grown()
+    story.told.quiet_from = story.at + HOUR
+    story.looks(8)
+    story.event(EventType.GUARD_REFUSED, "x", cause=Cause.LISTING_STALE, workload=FORECAST, data={"action": "acquire"})
+    assert "check_liveness.Cleared" not in story.breaks()
+
+
+def claimed_for_hours(**room: int) -> Story:
+    """One lent unit fewer than is claimed, for days, in a region that loses nothing else."""
+    story = grown()
+    story.wait(HOUR)
+    story.gone("r1", EndCause.LOST, f"instance.requested/{REGION}/r1")
+    for _ in range(700):
+        story.wait(5 * MINUTE)
+        story.room(**room)
+        story.look()
+    return story
+
+
+def test_what_is_claimed_and_placeable_runs() -> None:
+    assert "check_liveness.Reached" in claimed_for_hours().breaks()
+
+
+def test_what_no_pool_has_room_for_may_wait() -> None:
+    assert "check_liveness.Reached" not in claimed_for_hours(**{KEPT: 8}).breaks()
