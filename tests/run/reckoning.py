@@ -71,7 +71,9 @@ def _once(story: Story) -> Iterator[str]:
     changed = Counter((effect.act, effect.key) for effect in story.effects if effect.changed)
     yield from (f"{act} of {key} took effect {times} times" for (act, key), times in changed.items() if times > 1)
     asked = Counter((effect.client, effect.act, effect.key) for effect in story.effects if effect.act != "create")
-    yield from (f"{who} asked {times} times for {act} of {key}" for (who, act, key), times in asked.items() if times > 1)
+    yield from (
+        f"{who} asked {times} times for {act} of {key}" for (who, act, key), times in asked.items() if times > 1
+    )
 
 
 def _each_effect_told(story: Story) -> Iterator[str]:
