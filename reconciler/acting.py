@@ -150,6 +150,7 @@ class Acting:
         self.tokens = Tokens(part.estate.region(part.region).guard, ports.clock)
         self._instances: dict[str, Instance] = {}
         self._settled: set[str] = set()
+        self._adopting: set[str] = set()
         self._done = Done(Fleet())
         self._scribe = Scribe(part.region, 0, "", 0)
 
@@ -180,7 +181,7 @@ class Acting:
             StepKind.DISOWN: self._disown,
         }
         self._instances, self._settled = dict(fleet.instances), set()
-        self._done, self._scribe = Done(fleet), scribe
+        self._done, self._scribe, self._adopting = Done(fleet), scribe, set(fleet.adopting)
         lost_race: list[Step] = []
         for step in steps:
             halt = self._halt()
@@ -194,7 +195,8 @@ class Acting:
         for left in range(CONFLICT_TRIES - 2, -1, -1):
             lost_race = [step for step in lost_race if not self._try_again(step, last=left == 0)]
         debts = tuple(debt for debt in fleet.debts if debt.instance not in self._settled)
-        self._done.fleet = replace(fleet, instances=self._instances, debts=debts)
+        adopting = frozenset(self._adopting - self._instances.keys())
+        self._done.fleet = replace(fleet, instances=self._instances, debts=debts, adopting=adopting)
         return self._done
 
     def _halt(self) -> tuple[Cause, str] | None:
@@ -327,10 +329,13 @@ class Acting:
         mark = _mark(self.part, step, self._scribe.epoch)
         try:
             answered(lambda: self.ports.provider.mark(step.server, mark))
-        except EbbtideError as error:
-            self._failed(step, Cause.CREATE_FAILED, str(error))
+        except EbbtideError as error:  # it may be on: then the next listing shows it
+            if step.instance not in self._adopting and not isinstance(error, Transient):
+                self._failed(step, Cause.CREATE_FAILED, str(error))
+            self._adopting.add(step.instance)
             self._not_done(step, error)
             return
+        self._adopting.discard(step.instance)
         instance = replace(
             requested(step, now, self._scribe.epoch), phase=Phase.BOOTING, server=step.server, started_at=now
         )

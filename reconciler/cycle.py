@@ -116,6 +116,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     removal = removals.judge(part, commit, memory.baseline, signed=seen.signed, now=seen.now)
     claimed, claim_events, events = _claims(part, memory, seen, scribe)
     counted = _count(part, memory, seen, claimed, scribe, clock=clock)
+    memory = replace(memory, risks=arbiter.recall(memory.risks, counted.restored))
     appraisal = appraiser.appraise(part, counted, seen, scribe)
     eyes = eyes_of(
         part,

@@ -110,13 +110,14 @@ class Fleet:
     """Everything the control plane remembers about its instances between two cycles.
 
     `sequence` numbers the next instance; `quarantined` are ids of servers that carry our mark and that a person has to
-    look at.
+    look at; `adopting` are names that the ledger was told we ask for, whose mark is not known to be on yet.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=lambda: MappingProxyType({}))
     debts: tuple[Debt, ...] = ()
     sequence: int = 1
     quarantined: frozenset[str] = frozenset()
+    adopting: frozenset[str] = frozenset()
 
     def alive(self) -> list[Instance]:
         """Instances that are not gone, by name."""

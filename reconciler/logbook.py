@@ -16,7 +16,7 @@ from reconciler.acting import Ports, answered
 from reconciler.appraisal import Appraiser
 from reconciler.cycle import Memory
 from reconciler.lessons import learnt_of, lessons_of
-from reconciler.resume import Resumed, resume
+from reconciler.resume import Resumed, at_term, resume
 from reconciler.saved import Saved, Writer, decode
 from reconciler.steps import Step
 
@@ -24,8 +24,11 @@ Answer = TypeVar("Answer")
 
 
 class Logbook:
-    """One replica's journal and spool. `unrecorded` are events that the spool has not taken yet; `lineage` names the
-    memory that is kept here, empty until it has acted.
+    """One replica's journal and spool. `unrecorded` are events that the spool has not taken yet.
+
+    `lineage` names the memory that is kept here, from the first act that rests on it. The store says whose memory the
+    last act rested on: a memory that others have acted beyond is no memory to go on with, since what they released
+    would look lost.
     """
 
     def __init__(self, ports: Ports, appraiser: Appraiser, *, region: str) -> None:
@@ -33,6 +36,7 @@ class Logbook:
         self.lineage = ""
         self._ports, self._appraiser, self._region = ports, appraiser, region
         self._writer = Writer()
+        self._owned_in = 0
 
     def open(self) -> Memory:
         """The memory that an earlier process left, or an empty one; events that it had not told yet are told first.
@@ -49,6 +53,27 @@ class Logbook:
         self.lineage = saved.lineage
         self._record(found.events)
         return found.memory
+
+    def own(self, memory: Memory, epoch: int) -> Memory | None:
+        """The memory to act on in this term: the one in hand, or an empty one where others have acted beyond it.
+
+        Asks the store once a term; None while that does not answer, and then nothing may be done.
+        """
+        if self._owned_in == epoch:
+            return memory
+        store, key = self._ports.store, f"memory/{self._region}"
+        try:
+            found = answered(lambda: store.get(key))
+            said = found.value.decode(errors="replace") if found is not None else ""
+            beyond = bool(said and self.lineage and said != self.lineage)
+            lineage = self.lineage if self.lineage and not beyond else f"{self._ports.holder}/{epoch}"
+            if said != lineage:
+                revision = found.revision if found is not None else ""
+                answered(lambda: store.put(key, lineage.encode(), expected=revision))
+        except EbbtideError:
+            return None
+        self.lineage, self._owned_in = lineage, epoch
+        return Memory() if beyond else at_term(memory, self._ports.clock())
 
     def note(
         self,

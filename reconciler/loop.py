@@ -72,12 +72,11 @@ class Reconciler:
         """One cycle; with `dry_run`, or while another replica leads, nothing is acted on, recorded, learnt or
         remembered.
         """
-        leads = not dry_run and self.leadership.ensure()
+        leads = not dry_run and self._leads()
         self._look()
         seen = self.observe(led=leads or dry_run)
         if not leads:
             return decide(self.part, self.memory, seen, self.appraiser.rehearsal(), self.desired.commit)
-        self.memory = replace(self.memory, epoch=self.leadership.epoch)
         decision = decide(self.part, self.memory, seen, self.appraiser, self.desired.commit)
         going, waiting = self.acting.tokens.admit(decision.allowed)
         if not self._note(decision.memory, decision.events, going):
@@ -97,6 +96,16 @@ class Reconciler:
         failed = len(done.undone) + done.again
         self.stalled = self.stalled + 1 if failed and failed >= len(going) else 0
         return decision
+
+    def _leads(self) -> bool:
+        """Whether this replica leads, with a memory that nobody else has acted beyond."""
+        if not self.leadership.ensure():
+            return False
+        owned = self.logbook.own(self.memory, self.leadership.epoch)
+        if owned is None:
+            return False
+        self.memory = replace(owned, epoch=self.leadership.epoch)
+        return True
 
     def _look(self) -> None:
         """What the reviewed files say now; another commit is another partition."""
@@ -152,7 +161,7 @@ class Reconciler:
         scribe = self._scribe()
         events = []
         for step in steps:
-            if step.kind in REQUESTS and not step.again:
+            if step.kind in REQUESTS and not step.again and step.instance not in fleet.adopting:
                 events.append(
                     about(
                         scribe,

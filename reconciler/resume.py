@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ledger.events import Event
 from reconciler.cycle import Memory
-from reconciler.fleet import Instance
+from reconciler.fleet import Instance, Phase
 from reconciler.outcomes import NOT_THERE_YET_MS, released, requested, stands
 from reconciler.saved import Saved
 from reconciler.steps import Step, StepKind
@@ -36,11 +36,23 @@ def resume(saved: Saved, *, region: str, position: int) -> Resumed:
     for step in saved.intents:
         _settle(instances, settled, step, saved, region)
     fleet = saved.memory.fleet
+    adopting = fleet.adopting | {step.instance for step in saved.intents if step.kind is StepKind.ADOPT}
     debts = tuple(debt for debt in fleet.debts if debt.instance not in settled)
     return Resumed(
-        memory=replace(saved.memory, fleet=replace(fleet, instances=instances, debts=debts)),
+        memory=replace(saved.memory, fleet=replace(fleet, instances=instances, debts=debts, adopting=adopting)),
         events=saved.events if position <= saved.position else (),
     )
+
+
+def at_term(memory: Memory, now: int) -> Memory:
+    """The memory when a term begins: what was asked for and never answered counts from now. However long nobody was
+    there to ask again, it has not failed.
+    """
+    instances = dict(memory.fleet.instances)
+    for name, instance in instances.items():
+        if instance.phase is Phase.REQUESTED and not instance.server:
+            instances[name] = replace(instance, requested_at=now)
+    return replace(memory, fleet=replace(memory.fleet, instances=instances))
 
 
 def _settle(instances: dict[str, Instance], settled: set[str], step: Step, saved: Saved, region: str) -> None:

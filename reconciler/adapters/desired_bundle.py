@@ -108,7 +108,11 @@ class DesiredBundle:
         if self._held is None or self._offer is None or isinstance(offered, EbbtideError) or offered != self._offer:
             return False
         said, signers = self._held.verified.statement, self._held.verified.signers
-        return said.not_before <= now < said.expires and all(self._keys.keys[key].is_valid(now) for key in signers)
+        return said.not_before <= now < said.expires and all(self._is_valid(key, now) for key in signers)
+
+    def _is_valid(self, key: str, now: int) -> bool:
+        found = self._keys.keys.get(key)
+        return found is not None and found.is_valid(now)
 
     def _still(self, problem: str) -> Desired:
         """What held before, not trusted. Raises `Transient` where nothing did."""
