@@ -396,7 +396,7 @@ def _lose(census: Census, instance: Instance, at: int, sight: Sight, scribe: Scr
         workload=instance.workload,
         pool=instance.pool,
         instance=instance.name,
-        data={"noticed": int(instance.noticed)},
+        data={"noticed": int(instance.noticed), **({"drill": 1} if instance.drill else {})},
     )
     census.events.append(event)
     gone = replace(instance, phase=Phase.GONE, cause=cause, cause_event=event.id)
