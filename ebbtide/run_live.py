@@ -21,7 +21,7 @@ from ebbtide.advice import Advice
 from ebbtide.estate import known_region
 from ebbtide.render_plan import PlanView
 from ebbtide.run_log import CycleLine, as_json, as_text, counted, standing
-from ebbtide.run_ports import Kept, Untouched, kept_in, ports_of, remembered, stops_of
+from ebbtide.run_ports import Unmoved, desired_in, kept_in, ports_of, rehearsed, remembered
 from ebbtide.run_state import ReconcilerState, alone_in, running_in
 from ebbtide.taken import estate_or_bundle
 from ebbtide.terminal import Terminal
@@ -34,8 +34,9 @@ from reconciler.cycle import Decision
 from reconciler.desired import Partition, partition
 from reconciler.fleet import Phase
 from reconciler.loop import Reconciler
-from reconciler.store_memory import MemoryStore
+from repo_layout.model import Estate
 from simulation.adapters.sandbox_client import SandboxLink
+from simulation.sandbox_protocol import Hello
 
 SETTLED = frozenset({Phase.JOINED, Phase.SERVING, Phase.GONE})
 INTERRUPTED = 130
@@ -74,13 +75,12 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     _understood(args)
     link = SandboxLink(Path(args.provider), client=f"{os.getpid()}")
     try:
-        found = estate_or_bundle(args)
-        part = partition(found.estate, known_region(found.estate, _region(args, link)))
+        greeting = _greeted(args, link)
         if args.dry_run:
-            return _dry(args, terminal, link, part, found.shown)
+            return _dry(args, terminal, link)
         ending = Ending()
         with ending.listening():
-            code = _run_in(running_in(Path(args.state)), args, terminal, part, link, ending=ending)
+            code = _run_in(running_in(Path(args.state)), args, terminal, link, greeting, ending=ending)
     finally:
         link.close()
     if ending.by:
@@ -95,42 +95,55 @@ def _understood(args: argparse.Namespace) -> None:
         raise Advice(f"--{wrong[0]} is for a simulated day, not for --provider", hint="leave one of the two out")
 
 
-def _region(args: argparse.Namespace, link: SandboxLink) -> str:
-    """The region that the sandbox hosts. `Advice` when nobody serves there."""
+def _greeted(args: argparse.Namespace, link: SandboxLink) -> Hello:
+    """What the sandbox hosts. `Advice` when nobody serves there."""
     try:
-        return link.open().region
+        return link.open()
     except EbbtideError as error:
         raise Advice(str(error), hint=f"start it in another terminal: ebbtide sandbox {args.provider}") from error
 
 
-def _dry(args: argparse.Namespace, terminal: Terminal, link: SandboxLink, part: Partition, shown: str) -> int:
+def _dry(args: argparse.Namespace, terminal: Terminal, link: SandboxLink) -> int:
     """The plan for the next cycle, from what the state directory remembers; nothing is touched."""
-    state = ReconcilerState(Path(args.state))
-    kept = Kept(Untouched(), Untouched(), MemoryStore(), stops_of(state, args.store), sole=True)
-    ports = ports_of(link, part, kept, holder="dry-run", ending=str)
+    found, state = estate_or_bundle(args), ReconcilerState(Path(args.state))
+    part = _part_for(link.open(), found.estate)
+    ports = ports_of(link, Unmoved(found.estate), rehearsed(state), holder="dry-run", ending=str)
     reconciler = Reconciler(ports, Appraiser(), parted=lambda _: part, memory=remembered(state, part.region))
     decision = reconciler.cycle(dry_run=True)
     when = f"{clock(link.now() % DAY_MS)} UTC"
-    plan.show(PlanView(part, shown, part.estate.commit, when, f"the sandbox at {args.provider}", decision), terminal)
+    title = f"the sandbox at {args.provider}"
+    plan.show(PlanView(part, found.shown, part.estate.commit, when, title, decision), terminal)
     return 1 if decision.refused else 0
+
+
+def _part_for(greeting: Hello, estate: Estate) -> Partition:
+    """The partition that the sandbox hosts. `Advice` where the estate is another's."""
+    if greeting.estate != estate.settings.estate:
+        raise Advice(
+            f"the sandbox hosts estate {greeting.estate}, and these files are of {estate.settings.estate}",
+            hint="name the estate that it was started with: --estate or --bundle",
+        )
+    return partition(estate, known_region(estate, greeting.region))
 
 
 def _run_in(
     state: ReconcilerState,
     args: argparse.Namespace,
     terminal: Terminal,
-    part: Partition,
     link: SandboxLink,
+    greeting: Hello,
     *,
     ending: Ending,
 ) -> int:
     """Run in a state directory that is ours alone, until the end."""
     with alone_in(state) as journal, Spool(state.spool) as spool:
-        who = state.identified(part.estate.settings.estate, part.region)
-        link.introduce(f"{who.holder}/{os.getpid()}")
         kept = kept_in(state, args.store, SpoolRecorder(spool), journal)
-        ports = ports_of(link, part, kept, holder=who.holder, ending=ending.reason)
-        reconciler = Reconciler(ports, Appraiser(), parted=lambda estate: partition(estate, part.region))
+        desired = desired_in(args, state, greeting.region, kept.store)
+        _part_for(greeting, desired.look().estate)
+        who = state.identified(greeting.estate, greeting.region)
+        link.introduce(f"{who.holder}/{os.getpid()}")
+        ports = ports_of(link, desired, kept, holder=who.holder, ending=ending.reason)
+        reconciler = Reconciler(ports, Appraiser(), parted=lambda estate: partition(estate, greeting.region))
         running = _Running(reconciler, link, ending, terminal)
         try:
             return running.go_on(cycles=args.cycles, until_idle=args.until_idle)

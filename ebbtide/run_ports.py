@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,29 +10,39 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from ebbtide.run_state import ReconcilerState
+from ebbtide.stop import LocalOrders, local_orders
+from ebbtide.taken import estate_or_bundle
+from ebbtide.trust import key_set_of, offered_at
 from ledger.events import Event
 from reconciler.acting import Ports
-from reconciler.adapters.stop_file import StopFile
+from reconciler.adapters.desired_bundle import DesiredBundle
+from reconciler.adapters.desired_bundle import Kept as KeptBundle
+from reconciler.adapters.stop_store import EitherStop, StoreStop
 from reconciler.adapters.store_file import FileStore
 from reconciler.cycle import Memory
-from reconciler.desired import Partition
 from reconciler.lease import TERMS, Terms
-from reconciler.ports import Desired, Journal, Recorder, Store
+from reconciler.ports import Desired, DesiredState, Journal, Recorder, StopSwitch, Store
 from reconciler.resume import resume
 from reconciler.saved import decode
 from reconciler.steps import Step
+from reconciler.store_memory import MemoryStore
+from repo_layout.adapters.accepted_file import AcceptedFile
+from repo_layout.adapters.clock import now_ms
 from repo_layout.model import Estate
 from simulation.adapters.sandbox_client import SandboxLink, SandboxProvider, SandboxSite
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What of a reconciler lies on disk: where it tells, what it remembers, what it shares, and what stops it."""
+    """What of a reconciler lies on disk: where it tells, what it remembers, what it shares, and what people order.
+
+    `sole` says that nobody shares the store: the journal's lock keeps every other process out of it.
+    """
 
     recorder: Recorder
     journal: Journal
     store: Store
-    stops: tuple[StopFile, ...]
+    orders: LocalOrders
     sole: bool
 
 
@@ -68,59 +79,71 @@ class Unmoved:
         return self._desired
 
 
-class Switch:
-    """`reconciler.ports.StopSwitch`: a person's stop in any of the places, or this process's own end."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A stop switch that asks a function."""
 
-    def __init__(self, stops: Sequence[StopFile], ending: Callable[[], str]) -> None:
-        self._stops, self._ending = stops, ending
+    why: Callable[[], str]
 
     def reason(self) -> str:
         """As the seam promises."""
-        return next((why for why in (self._ending(), *(stop.reason() for stop in self._stops)) if why), "")
+        return self.why()
 
 
-def ports_of(link: SandboxLink, part: Partition, kept: Kept, *, holder: str, ending: Callable[[], str]) -> Ports:
-    """All of them, for one partition."""
-    site = SandboxSite(link)
-    zone = ZoneInfo(part.estate.region(part.region).time_zone)
+def kept_in(state: ReconcilerState, shared: str | None, recorder: Recorder, journal: Journal) -> Kept:
+    """What lies in the state directory and, where replicas share one, in the store's folder."""
+    store = FileStore(Path(shared) if shared else state.store)
+    return Kept(recorder, journal, store, local_orders(state.folder), sole=shared is None)
+
+
+def rehearsed(state: ReconcilerState) -> Kept:
+    """The same for a look: people's orders hold, and nothing is written."""
+    return Kept(Untouched(), Untouched(), MemoryStore(), local_orders(state.folder), sole=True)
+
+
+def desired_in(args: argparse.Namespace, state: ReconcilerState, region: str, store: Store) -> DesiredState:
+    """What the options name: a bundle is followed as it is published, reviewed files stay as they were read."""
+    if args.bundle is None or not args.trust:
+        return Unmoved(estate_or_bundle(args).estate)
+    accepted = AcceptedFile(Path(args.accepted) if args.accepted else state.accepted)
+    return DesiredBundle(
+        lambda: offered_at(args.bundle, region)[1].files,
+        region=region,
+        keys=key_set_of(args.trust),
+        kept=KeptBundle(accepted, state.bundle),
+        store=store,
+        clock=now_ms,  # bundles are signed by the world's clock, whatever time it is in the sandbox
+    )
+
+
+def ports_of(link: SandboxLink, desired: DesiredState, kept: Kept, *, holder: str, ending: Callable[[], str]) -> Ports:
+    """All of them, for the region that the sandbox hosts."""
+    greeting, site, orders = link.open(), SandboxSite(link), kept.orders
+    zone = ZoneInfo(desired.look().estate.region(greeting.region).time_zone)
+    switches: tuple[StopSwitch, ...] = (
+        Told(ending),
+        orders.stop,
+        StoreStop(kept.store, region=greeting.region, monotonic=link.now),
+    )
     return Ports(
         provider=SandboxProvider(link),
         schedulers=site,
         nodes=site,
         recorder=kept.recorder,
-        stop=Switch(kept.stops, ending),
-        desired=Unmoved(part.estate),
+        stop=EitherStop(switches),
+        desired=desired,
         store=kept.store,
         journal=kept.journal,
         clock=link.now,
         monotonic=link.now,
         local_day=lambda now: datetime.fromtimestamp(now / 1000, tz=zone).date().isoformat(),
         user_data=_user_data,
-        accepted_at=lambda: max(stop.accepted_at() for stop in kept.stops),
+        accepted_at=orders.accepted_at,
+        orders=orders.orders,
+        signed=orders.signed,
         holder=holder,
-        terms=terms_at(link.open().speed),
+        terms=terms_at(greeting.speed),
         sole=kept.sole,
-    )
-
-
-def _user_data(step: Step) -> bytes:
-    """What the sandbox's servers boot with: nothing reads it there."""
-    return f"#cloud-config\n# {step.instance} {step.workload}\n".encode()
-
-
-def stops_of(state: ReconcilerState, shared: str | None) -> tuple[StopFile, ...]:
-    """Where a person may stop this reconciler: in its own directory, and in the folder that it shares."""
-    return (StopFile(state.stop), *((StopFile(Path(shared) / "stop"),) if shared else ()))
-
-
-def kept_in(state: ReconcilerState, shared: str | None, recorder: Recorder, journal: Journal) -> Kept:
-    """What lies in the state directory and, where replicas share one, in the store's folder."""
-    return Kept(
-        recorder=recorder,
-        journal=journal,
-        store=FileStore(Path(shared) if shared else state.store),
-        stops=stops_of(state, shared),
-        sole=shared is None,
     )
 
 
@@ -139,3 +162,8 @@ def terms_at(speed: float) -> Terms:
     """
     by = max(1.0, speed)
     return Terms(*(int(each * by) for each in (TERMS.term, TERMS.renew, TERMS.deadline, TERMS.call)))
+
+
+def _user_data(step: Step) -> bytes:
+    """What the sandbox's servers boot with: nothing reads it there."""
+    return f"#cloud-config\n# {step.instance} {step.workload}\n".encode()

@@ -5,7 +5,8 @@
     spool/           every event, durable, in the order in which it was told
     store/           lease and reservations, unless replicas share a folder (--store)
     stop             a person's stop, read before each action; stop.accepted-listing beside it
-    accepted         the newest bundle that was taken
+    accepted         the newest bundle that was taken, and bundle, its files
+    approvals/       signed approvals of large removals
     journal.lock     held by the one process that runs here
 
 It outlives the process, whatever ends it; docs/state.md says what each is worth.
@@ -76,6 +77,11 @@ class ReconcilerState:
         """The newest bundle that was taken."""
         return self.folder / "accepted"
 
+    @property
+    def bundle(self) -> Path:
+        """The files of the newest bundle, to go on from while nobody offers it."""
+        return self.folder / "bundle"
+
     def is_ours(self) -> bool:
         """Whether a reconciler left it."""
         return self.identity.is_file()
@@ -106,7 +112,7 @@ def running_in(folder: Path) -> ReconcilerState:
     """A state directory to run in; what is there stays. `Advice` when something else than a reconciler left it."""
     state = ReconcilerState(folder)
     there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    foreign = [name for name in there if name not in OURS]
+    foreign = [name for name in there if name.split(".")[0] not in OURS]
     if foreign and not state.is_ours():
         raise Advice(
             f"{folder} holds what no reconciler left ({', '.join(foreign[:3])})", hint="name another --state folder"
@@ -128,14 +134,5 @@ def alone_in(state: ReconcilerState) -> Iterator[JournalFile]:
         yield journal
 
 
-OURS = frozenset(
-    {"reconciler.json", "reconciler.json.new", "journal", "journal.new", "spool", "store", "stop", "stop.new"}
-    | {
-        "stop.accepted-listing",
-        "stop.accepted-listing.new",
-        "accepted",
-        "accepted.new",
-        "accepted.lock",
-        "journal.lock",
-    }
-)
+OURS = frozenset({"reconciler", "journal", "spool", "store", "stop", "accepted", "bundle", "approvals"})
+"""How names in a state directory begin; what follows a dot is a draft, a lock, or people's orders beside the stop."""

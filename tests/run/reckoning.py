@@ -71,14 +71,16 @@ def _once(story: Story) -> Iterator[str]:
     changed = Counter((effect.act, effect.key) for effect in story.effects if effect.changed)
     yield from (f"{act} of {key} took effect {times} times" for (act, key), times in changed.items() if times > 1)
     asked = Counter((effect.client, effect.act, effect.key) for effect in story.effects if effect.act != "create")
-    yield from (f"{who} asked {times} times for {act} of {key}" for (who, act, key), times in asked.items() if times > 1)
+    yield from (
+        f"{who} asked {times} times for {act} of {key}" for (who, act, key), times in asked.items() if times > 1
+    )
 
 
 def _each_effect_told(story: Story) -> Iterator[str]:
     told = _by_instance(story.events)
     needed = {
         "create": frozenset({EventType.INSTANCE_REQUESTED}),
-        "delete": ENDS,
+        "delete": ENDS | {EventType.RELEASE_ASKED},
         "return": frozenset({EventType.RELEASE_ASKED}),
     }
     for effect in story.effects:
@@ -95,7 +97,8 @@ def _each_word_told(story: Story) -> Iterator[str]:
             continue
         if happened.kind is LifecycleKind.ACTIVE and EventType.INSTANCE_STARTED not in told[happened.name]:
             yield f"{happened.name} became active and nothing says so"
-        if happened.kind in (LifecycleKind.DELETED, LifecycleKind.FAILED) and not told[happened.name] & ENDS:
+        began = EventType.INSTANCE_STARTED in told[happened.name] or happened.kind is LifecycleKind.FAILED
+        if happened.kind in (LifecycleKind.DELETED, LifecycleKind.FAILED) and began and not told[happened.name] & ENDS:
             yield f"{happened.name} ended ({happened.reason}) and nothing says so"
     for notice in story.signals.notices:
         kind = EventType.NOTICE_WITHDRAWN if notice.withdrawn else EventType.NOTICE_RECEIVED

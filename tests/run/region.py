@@ -19,7 +19,7 @@ from tests.reconciler.builders import ESTATE, FORECAST, HINDCAST, MINUTE, REGION
 from tests.simulation.small_region import LARGER
 
 DOMAINS = tuple(f"h{hall}-general-{row}" for hall in (1, 2, 3, 4) for row in "ab")
-SWAPS = LARGER
+SWAPS = (*LARGER, ("ebbtide.yaml", "ncuLimit: 400", "ncuLimit: 900"))
 READY_S = 10.0
 
 
