@@ -11,7 +11,14 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ebbtide import grammar_admission, grammar_guard, grammar_tooling, grammar_trust
+from ebbtide import (
+    grammar_admission,
+    grammar_guard,
+    grammar_running,
+    grammar_simulation,
+    grammar_tooling,
+    grammar_trust,
+)
 
 VERSION = "0.1.0"
 DEFAULT_STATE = ".demo"
@@ -161,11 +168,17 @@ def _plan(to: argparse.ArgumentParser) -> None:
 def _run(to: argparse.ArgumentParser) -> None:
     _estate(to)
     _moment(to)
-    how = to.add_mutually_exclusive_group(required=True)
+    how = to.add_mutually_exclusive_group()
     how.add_argument("--once", action="store_true", help="one cycle, carried out and recorded")
     how.add_argument("--dry-run", action="store_true", help="one cycle, decided and shown, nothing touched")
     how.add_argument("--hours", type=_hours, metavar="H", help="so many hours of the day, cycle after cycle")
     to.add_argument("--state", metavar="DIR", default=".run", help="where to leave the ledger (default: %(default)s)")
+    grammar_running.live(to)
+
+
+def _sandbox(to: argparse.ArgumentParser) -> None:
+    _estate(to)
+    grammar_running.sandbox(to)
 
 
 def _explain(to: argparse.ArgumentParser) -> None:
@@ -317,8 +330,13 @@ COMMANDS = (
             "Lets the simulated region stand at one moment of the day and shows the next cycle like a diff: what "
             "would be acquired, replaced and released, why, and what the guard holds back. Touches nothing.",
             _plan),
-    Command("run", "run the reconciler on the simulated provider",
-            "Runs the reconciler against the simulated provider and leaves the ledger in a state directory.", _run),
+    Command("run", "run the reconciler: over hours of a simulated day, or against a sandbox until told to end",
+            "Lets hours of a simulated day pass and leaves their ledger in a state directory; or, with --provider, runs "
+            "as a process of its own that keeps its state through any end and goes on from it (docs/running.md).", _run),
+    Command("sandbox", "a simulated region behind a socket, for ebbtide run --provider",
+            "Hosts one simulated region as a process of its own: its cloud, schedulers, nodes and work, with the clock "
+            "that they share. Reconcilers reach it through the socket; SOCKET.account tells every effect they had.",
+            _sandbox),
     Command("stop", "hold everything until somebody resumes; works with all else down",
             "Stops every action of the region's reconciler before its next one, for a reason, until --resume. It needs "
             "no network, no Git and no running reconciler, survives restarts, and only takes actions away: nodes drain "
@@ -336,6 +354,10 @@ COMMANDS = (
             _savings),
     Command("replay", "planners side by side on recorded reclamations",
             "Scores planners on a recorded trace: wasted work, concentration, shortfalls and net saving.", _replay),
+    Command("simulate", "look for a history with faults in which a promise breaks",
+            "Lets days of a region pass with everything going wrong that a seed draws, and holds every promise against "
+            "what really happened. A failing seed is repeated by one command, made small, and told as a story.",
+            grammar_simulation.simulate),
     Command("traces", "public sources of recorded reclamations, and those at hand",
             "Lists where recorded traces come from, their traps, and what lies in the folder of EBBTIDE_TRACES.",
             _traces),

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from time import perf_counter
 
-from ebbtide import plan
+from ebbtide import plan, run_live
+from ebbtide.advice import Advice
 from ebbtide.day import Order, Passed, Spooled, let_pass, losses, note_of, the_day, world_in
 from ebbtide.ending import booked, noticed_at, period_of, recorded, telling_loss
 from ebbtide.estate import at_hand, estate_of, known_region, reference, source, tree_of
@@ -30,7 +31,18 @@ AUTHORSHIP = Authorship(
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """0 when it is done, 1 when the guard held steps back (--once, --dry-run) or the terms are not the invoice."""
+    """0 when it is done, 1 when the guard held steps back (--once, --dry-run) or the terms are not the invoice; a run
+    against a provider has its own (`run_live`).
+    """
+    if args.provider is not None:
+        return run_live.run(args, terminal)
+    if not (args.once or args.dry_run or args.hours):
+        raise Advice(
+            "what to run is not said", hint="--hours H, --once or --dry-run of a simulated day; or --provider SOCKET"
+        )
+    alone = [name for name in ("cycles", "until_idle", "store") if getattr(args, name)]
+    if alone:
+        raise Advice(f"--{alone[0].replace('_', '-')} goes with --provider", hint="ebbtide run --help tells them apart")
     if args.dry_run:
         args.empty = False
         return plan.run(args, terminal)

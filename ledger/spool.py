@@ -5,10 +5,11 @@ Standard library only, because the agent uses it. The spool must not know where 
 
 A spool is a directory of segments named by the position at which they start. A position is a byte count from the first
 record ever written, so it stays valid when old segments are discarded. Each record is a marker (no UTF-8 text contains
-it), a kind that tells the first record of a batch from the others, the length, a CRC-32 and one canonical line. A batch
-is written and synced before the next one begins. Hence the rule that tells a torn write from a damaged disk: damage
-with a later batch behind it, before the acknowledged position, or in a segment that is not the last was once durable,
-and is a `Breach`; damage in the last batch is a write that nobody was told had succeeded, and is cut off.
+it), a kind that says whether a batch begins or ends with it, the length, a CRC-32 and one canonical line. A batch is
+written and synced before the next one begins. Hence the rule that tells a torn write from a damaged disk: damage with a
+later batch behind it, before the acknowledged position, or in a segment that is not the last was once durable, and is a
+`Breach`; a last batch that is damaged or lacks its end is a write that nobody was told had succeeded, and is cut off
+whole: of a batch all is there, or nothing.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ SEGMENT_BYTES = 64 * 1024 * 1024
 LARGEST_LINE = 1024 * 1024
 """No event is near this; a length above it is damage, and is not allocated."""
 
-_MAGIC = b"EBBSPL\x00\x01"
+_MAGIC = b"EBBSPL\x00\x02"
 _MARK = b"\xff\xebt"
-_FIRST, _NEXT = b"\x01", b"\x02"
+_FIRST, _NEXT, _LAST, _ONLY = b"\x01", b"\x02", b"\x03", b"\x04"
+_BEGIN, _END = (_FIRST, _ONLY), (_LAST, _ONLY)
 _HEAD = struct.Struct("<3scII")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _ACKNOWLEDGED = "acknowledged"
@@ -61,7 +63,7 @@ class Cut:
 @dataclass(frozen=True, slots=True)
 class _Record:
     line: bytes
-    first: bool
+    kind: bytes
     size: int
 
 
@@ -247,13 +249,14 @@ def _read_segment(path: Path, *, base: int, start: int, limit: int) -> Iterator[
 
 def _encoded(lines: Sequence[bytes]) -> bytes:
     parts = []
-    kind = _FIRST
-    for line in lines:
+    last = len(lines) - 1
+    for number, line in enumerate(lines):
         if not line or len(line) > LARGEST_LINE or b"\n" in line:
             raise Refused(f"a spool line has 1 to {LARGEST_LINE} bytes and no newline, not {line[:80]!r}")
+        begins = _ONLY if not last else _FIRST
+        kind = begins if number == 0 else _LAST if number == last else _NEXT
         parts.append(_HEAD.pack(_MARK, kind, len(line), zlib.crc32(line, zlib.crc32(kind))))
         parts.append(line)
-        kind = _NEXT
     return b"".join(parts)
 
 
@@ -270,30 +273,34 @@ def _parsed(content: bytes | memoryview, at: int = 0) -> _Record | None:
         return None
     mark, kind, length, checksum = _HEAD.unpack_from(content, at)
     line = bytes(content[at + _HEAD.size : at + _HEAD.size + length]) if 0 < length <= LARGEST_LINE else b""
-    if mark != _MARK or kind not in (_FIRST, _NEXT) or not line or len(line) != length:
+    if mark != _MARK or kind not in (_FIRST, _NEXT, _LAST, _ONLY) or not line or len(line) != length:
         return None
     if zlib.crc32(line, zlib.crc32(kind)) != checksum:
         return None
-    return _Record(line=line, first=kind == _FIRST, size=_HEAD.size + length)
+    return _Record(line=line, kind=kind, size=_HEAD.size + length)
 
 
 def _judged(content: bytes, *, base: int, acknowledged: int) -> tuple[int, int]:
-    """How many bytes of the last segment are whole, and how many behind them a torn write left; `Breach` for damage."""
+    """How many bytes of the last segment are whole batches, and how many behind them a torn write left; `Breach` for
+    damage.
+    """
     if content[: len(_MAGIC)] != _MAGIC:
         if len(content) > len(_MAGIC) or acknowledged > base:
             raise Breach(f"segment {base} of the spool is damaged at its beginning")
         return 0, len(content)
-    at = len(_MAGIC)
-    while (record := _parsed(content, at)) is not None:
-        at += record.size
+    at = reached = len(_MAGIC)
+    while (record := _parsed(content, reached)) is not None and (record.kind in _BEGIN) == (reached == at):
+        reached += record.size
+        at = reached if record.kind in _END else at
     position = base + at - len(_MAGIC)
     if position < acknowledged:
         raise Breach(f"the spool is damaged at position {position}, before the acknowledged {acknowledged}")
-    later = content.find(_MARK + _FIRST, at + 1)
+    later = content.find(_MARK, at + 1)
     while later >= 0:
-        if _parsed(content, later) is not None:
+        behind = _parsed(content, later)
+        if behind is not None and behind.kind in _BEGIN:
             raise Breach(f"the spool is damaged at position {position}, with a later batch behind it")
-        later = content.find(_MARK + _FIRST, later + 1)
+        later = content.find(_MARK, later + 1)
     return at, len(content) - at
 
 

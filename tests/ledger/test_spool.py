@@ -42,20 +42,17 @@ def test_lines_come_back_in_order_after_reopening(tmp_path: Path) -> None:
         assert spool.recovered.lost == 0
 
 
-def test_a_spool_cut_at_any_byte_keeps_every_whole_line_before_the_cut(tmp_path: Path) -> None:
-    written(tmp_path / "whole")
+def test_a_spool_cut_at_any_byte_keeps_every_whole_batch_before_the_cut_and_nothing_of_the_next(tmp_path: Path) -> None:
+    ends = [end + 8 for end in written(tmp_path / "whole")]
     content = segments(tmp_path / "whole")[0].read_bytes()
-    ends = []
-    with Spool(tmp_path / "whole") as spool:
-        ends = [(entry.after + 8, entry.line) for entry in spool.read(0)]
     for cut in range(len(content) + 1):
         directory = tmp_path / f"cut{cut}"
         directory.mkdir()
         (directory / f"{0:020d}.seg").write_bytes(content[:cut])
-        kept = [line for end, line in ends if end <= cut]
+        kept = [line for end, batch in zip(ends, BATCHES, strict=True) if end <= cut for line in batch]
         with Spool(directory) as spool:
             assert lines_of(spool) == kept
-            assert spool.recovered.lost == cut - max([8 if cut >= 8 else 0, *[e for e, _ in ends if e <= cut]])
+            assert spool.recovered.lost == cut - max([8 if cut >= 8 else 0, *[end for end in ends if end <= cut]])
             spool.append_lines([b"after"])
         with Spool(directory) as spool:
             assert lines_of(spool) == [*kept, b"after"]

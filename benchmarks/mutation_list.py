@@ -1,0 +1,280 @@
+"""The mutations: one promise of the design each, broken in the smallest way, and the checker that has to see it.
+
+Exact text in a file and what stands there instead; a test holds that every text is still there, once. `faults` narrows
+the weather where a promise matters in some of it only, so that a few half days show it. Names of checkers are those of
+docs/invariants.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """In `file`, `old` becomes `new`."""
+
+    file: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """`checker` is expected to complain within `seeds` histories of `days` days with `faults`."""
+
+    name: str
+    promise: str
+    checker: str
+    edits: tuple[Edit, ...]
+    faults: str = "all"
+    days: float = 0.5
+    seeds: int = 40
+
+
+GUARD = "reconciler/guard.py"
+BLAST = "reconciler/blast_radius.py"
+ACTING = "reconciler/acting.py"
+LEADERSHIP = "reconciler/leadership.py"
+LOOP = "reconciler/loop.py"
+LOGBOOK = "reconciler/logbook.py"
+RESUME = "reconciler/resume.py"
+CENSUS = "reconciler/census.py"
+DIFF = "reconciler/diff.py"
+SIGHTING = "reconciler/sighting.py"
+SPREAD = "correlation_groups/spread.py"
+
+MUTATIONS = (
+    Mutation(
+        "bound-ignored", "at most 15 % in a pool, 30 % in a group", "bounds",
+        (Edit(SPREAD, "    return max(quantum, -(-share_permille * desired // 1000))",
+              "    return max(quantum, desired)"),),
+    ),
+    Mutation(
+        "bound-too-wide", "bounds are rounded up once, and no further", "bounds",
+        (Edit(SPREAD, "    return max(quantum, -(-share_permille * desired // 1000))",
+              "    return max(quantum, -(-share_permille * desired // 1000) + quantum)"),),
+    ),
+    Mutation(
+        "pools-rule-dropped", "at least eight pools are used", "bounds",
+        (Edit(SPREAD, "    return max(1, min(wanted, desired // largest_quantum))", "    return 1"),),
+    ),
+    Mutation(
+        "unknown-pool-forgotten", "an instance whose pool is unknown counts against every bound", "bounds",
+        (Edit("reconciler/standing.py",
+              "            unknown[instance.workload] += instance.units\n            continue\n",
+              "            continue\n"),
+         Edit(SPREAD, "    return max(quantum, -(-share_permille * desired // 1000))",
+              "    return max(quantum, -(-(share_permille + 40) * desired // 1000))")),
+        faults="migration,listing_garbled,reclaim,hall_wave",
+    ),
+    Mutation(
+        "foreign-deleted", "nothing without our mark is ever touched", "ours",
+        (Edit(SIGHTING, "        if mark.estate != estate or mark.region != region or server.project not in projects:",
+              "        if server.project not in projects:"),
+         Edit("pools/ownership.py",
+              "    if row.mark.estate != estate or row.mark.key != expected.key:", "    if row is None:")),
+        faults="strangers,reclaim,crash",
+    ),
+    Mutation(
+        "grows-on-stale-listing", "an old listing stops everything", "blind",
+        (Edit(GUARD, "    if age_s > limits.listing_age:\n        found.append((Cause.LISTING_STALE,",
+              "    if age_s > 10**9:\n        found.append((Cause.LISTING_STALE,"),),
+        faults="listing_stale,api_down,reclaim,hall_wave",
+    ),
+    Mutation(
+        "grows-on-part-of-a-listing", "a project that is not proven complete stands still", "blind",
+        (Edit(GUARD,
+              "    if step.project not in eyes.complete_projects:\n"
+              "        return Refusal(step, Cause.LISTING_INCOMPLETE",
+              "    if not step.project:\n        return Refusal(step, Cause.LISTING_INCOMPLETE"),),
+        faults="listing_partial,reclaim,hall_wave",
+    ),
+    Mutation(
+        "grows-unverified", "growth and release wait while Git is not verified", "blind",
+        (Edit(GUARD, "    if not eyes.verified:\n        return Refusal(step, Cause.DESIRED_STATE_UNVERIFIED",
+              "    if eyes.problem == step.instance:\n        return Refusal(step, Cause.DESIRED_STATE_UNVERIFIED"),),
+        faults="git_unreachable,git_rewritten,git_unsigned,git_older,reclaim",
+    ),
+    Mutation(
+        "grows-scheduler-silent", "growth and release wait while a scheduler is silent", "blind",
+        (Edit(GUARD,
+              "    if step.workload in eyes.silent_workloads:\n        return Refusal(step, Cause.SCHEDULER_SILENT",
+              "    if not step.workload:\n        return Refusal(step, Cause.SCHEDULER_SILENT"),),
+        faults="scheduler_silent,reclaim,hall_wave,boots_fail",
+    ),
+    Mutation(
+        "spool-unlimited", "a full spool stops growth", "blind",
+        (Edit(GUARD, "    if eyes.pending < limits.spool_limit:", "    if eyes.pending >= 0:"),),
+        faults="spool_stuck,reclaim",
+    ),
+    Mutation(
+        "clock-trusted", "a clock that jumped stops everything", "blind",
+        (Edit(GUARD, "    if eyes.clock:\n        found.append((Cause.CLOCK_JUMPED, eyes.clock))\n", ""),
+         Edit(ACTING, "        if leap_ms:\n            return Cause.CLOCK_JUMPED",
+              "        if not self:\n            return Cause.CLOCK_JUMPED")),
+        faults="clock_forward,clock_back,reclaim",
+    ),
+    Mutation(
+        "unjournalled", "what cannot be written down is not begun", "blind",
+        (Edit(LOGBOOK, "        except EbbtideError:\n            return False\n        return True\n\n    def _record",
+              "        except EbbtideError:\n            return True\n        return True\n\n    def _record"),),
+        faults="disk_full,reclaim,hall_wave",
+    ),
+    Mutation(
+        "liar-believed", "an improbable share gone at once is not believed", "blind",
+        (Edit(CENSUS,
+              "    return missing > FEW and missing * 100 > alive * sight.improbable_percent", "    return False"),
+         Edit(CENSUS, "BELIEVED_AFTER_MS = 60_000", "BELIEVED_AFTER_MS = 0"),
+         Edit(GUARD, "    if eyes.unexplained * 100 > eyes.alive * limits.improbable_share and eyes.unexplained > FEW:",
+              "    if eyes.unexplained > 10**9:")),
+        faults="listing_half,reclaim",
+    ),
+    Mutation(
+        "release-limit-off", "at most so many releases in a window", "blast",
+        (Edit(BLAST, "min(limits.release_count, share), shown)", "10**6, shown)"),),
+        faults="commit_maxima,commit_removal,hall_wave",
+    ),
+    Mutation(
+        "acquire-limit-off", "at most so many acquisitions in a window", "blast",
+        (Edit(BLAST, "state.acquired, limits.acquire_count,", "state.acquired, 10**6,"),
+         Edit(BLAST, "state.replaced, limits.replace_count,", "state.replaced, 10**6,")),
+    ),
+    Mutation(
+        "ramp-removed", "after an outage the first cycles ramp", "ramp",
+        (Edit("reconciler/pacing.py", "    return 1.0 if cycles_since_sight >= RAMP_CYCLES - 1 else",
+              "    return 1.0 if cycles_since_sight >= 0 else"),),
+    ),
+    Mutation(
+        "ramp-forgets", "blindness begins the ramp anew", "ramp",
+        (Edit(BLAST, "min(RAMP_CYCLES, state.cycles_since_blind + 1) if sees else 0)",
+              "min(RAMP_CYCLES, state.cycles_since_blind + 1))"),),
+        faults="api_down,listing_stale,signals_silent,reclaim,hall_wave",
+    ),
+    Mutation(
+        "stop-once", "the stop is heard before each action", "stop",
+        (Edit(ACTING, "        stopped = self.stopped()\n        return (Cause.STOPPED, stopped) if stopped else None",
+              "        return None"),),
+        faults="people_stop,api_slow,reclaim,hall_wave",
+    ),
+    Mutation(
+        "stop-ignored", "a stopped region does nothing", "stop",
+        (Edit(ACTING, "            return answered(self.ports.stop.reason)", '            return ""'),),
+        faults="people_stop,reclaim,hall_wave",
+    ),
+    Mutation(
+        "fence-dropped", "a deposed leader stops in the middle of its list", "fencing",
+        (Edit(ACTING, "        if not self.leadership.holds():", "        if not self.leadership.epoch:"),),
+        faults="pause,store_cut,api_slow,reclaim,hall_wave",
+    ),
+    Mutation(
+        "epoch-reused", "every term has an epoch of its own", "fencing",
+        (Edit(LEADERSHIP, "        epoch = max(watch.lease.epoch, self._seen, self.epoch) + 1",
+              "        epoch = max(watch.lease.epoch, self._seen, self.epoch, 1)"),),
+        faults="crash,pause,store_cut",
+    ),
+    Mutation(
+        "no-wait-for-term", "a new leader waits for the term and one call's limit", "fencing",
+        (Edit("reconciler/lease.py",
+              "    return watch.since if watch.given_up else watch.since + max(terms.term, watch.lease.term)"
+              " + terms.call",
+              "    return watch.since"),),
+        faults="crash,pause,store_cut",
+    ),
+    Mutation(
+        "drain-skipped", "a release is always a drain first", "drains",
+        (Edit(ACTING,
+              "                answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at,"
+              " cause_event=asked))",
+              "                ends_at = now"),),
+    ),
+    Mutation(
+        "early-delete", "what drains is not deleted before its end", "drains",
+        (Edit(DIFF, "            over = instance.released and inputs.now >= instance.ends_at",
+              "            over = instance.released"),),
+    ),
+    Mutation(
+        "notice-deaf", "a notice is answered by a replacement at once", "told",
+        (Edit("reconciler/hearing.py", "    known = standing.get(key)\n",
+              "    known = standing.get(key) or (0 if notice.reclaim else None)\n"),),
+        faults="reclaim,hall_wave",
+    ),
+    Mutation(
+        "replace-forgotten", "lost capacity is replaced although Git is away", "liveness",
+        (Edit(CENSUS, "    if lost or broke:\n        return Debt(", "    if lost and broke:\n        return Debt("),
+         Edit("reconciler/hearing.py", "    if not instance.released:\n        debts.setdefault(",
+              "    if not instance:\n        debts.setdefault(")),
+        faults="git_unreachable,reclaim,hall_wave,host_loss,silent_loss",
+    ),
+    Mutation(
+        "key-renewed", "a create without an answer is asked again under its own key", "debts",
+        (Edit(ACTING,
+              "            self.tokens.hold(step.project, error)\n"
+              "            self._stands(step, asked)\n            self._done.again += 1",
+              "            self.tokens.hold(step.project, error)\n"
+              "            self._failed(step, Cause.CREATE_FAILED, str(error))\n            self._done.again += 1"),),
+        faults="answer_lost,api_slow,reclaim,hall_wave",
+    ),
+    Mutation(
+        "resume-forgets", "an intent without an outcome is taken up after a crash", "owners",
+        (Edit(RESUME, "    for step in saved.intents:\n", "    for step in ():\n"),),
+        faults="crash,reclaim,hall_wave",
+    ),
+    Mutation(
+        "release-repeated", "a release is never told twice, nor another victim chosen", "debts",
+        (Edit(RESUME, "    StepKind.RELEASE: _asked_to_drain,\n", ""),),
+        faults="crash,commit_maxima",
+    ),
+    Mutation(
+        "event-lost", "no event is lost", "told",
+        (Edit(LOGBOOK, "                self.unrecorded = list(events if keep is None else keep)\n", ""),
+         Edit(LOGBOOK, "        self.unrecorded = told\n        position", "        position")),
+        faults="disk_full,crash,reclaim,hall_wave",
+    ),
+    Mutation(
+        "wallet-reset", "the authority's limit holds over a day", "money",
+        (Edit("reconciler/arbiter.py", "    if day > wallet.day:\n", "    if day:\n"),),
+        faults="hall_wave,two_halls,power_wave,reclaim",
+    ),
+    Mutation(
+        "bill-open", "each bill of a lost instance has its end", "money",
+        (Edit(CENSUS, "        census.events.append(billing.ended(instance, at=at, scribe=scribe))\n", ""),),
+        faults="host_loss,silent_loss,power_wave",
+    ),
+    Mutation(
+        "reclaim-ignored", "nothing is acquired under an open reclaim", "reclaims",
+        (Edit(GUARD, "    if step.pool in eyes.closed_pools:\n        return Refusal(step, Cause.RECLAIM_OPEN",
+              "    if not step.pool:\n        return Refusal(step, Cause.RECLAIM_OPEN"),
+         Edit("reconciler/desired.py", "    closed = closed_pools(part, facts.now, facts.reclaims)",
+              "    closed = closed_pools(part, facts.now, ())")),
+        faults="reclaim,hall_wave,two_halls",
+    ),
+    Mutation(
+        "removal-unapproved", "a large removal waits for a person", "removals",
+        (Edit("reconciler/removals.py", "    if sum(taken.values()) * 100 <= total * share:", "    if total >= 0:"),),
+        faults="commit_maxima,commit_removal",
+    ),
+    Mutation(
+        "breaker-latches", "what stopped goes on when it is over", "liveness",
+        (Edit(BLAST, "min(RAMP_CYCLES, state.cycles_since_blind + 1) if sees else 0)", "0)"),
+         Edit("reconciler/pacing.py", "    return 1.0 if cycles_since_sight >= RAMP_CYCLES - 1 else 1 /",
+              "    return 1.0 if cycles_since_sight >= RAMP_CYCLES - 1 else 0 /")),
+        faults="api_down,reclaim",
+    ),
+    Mutation(
+        "drain-never-ends", "what has drained is given back", "liveness",
+        (Edit(DIFF, '            if drained in ("verified", "overrun"):', '            if drained == "never":'),
+         Edit(DIFF, "            elif over:\n", "            elif over and not drained:\n")),
+    ),
+    Mutation(
+        "cause-broken", "every event has a cause that exists", "causes",
+        (Edit(DIFF, "        cause, cause_event = debt.cause, debt.cause_event\n",
+              '        cause, cause_event = debt.cause, debt.cause_event + "x"\n'),),
+        faults="reclaim,hall_wave",
+    ),
+    Mutation(
+        "twin-kept", "a second server under one key is found and taken away", "owners",
+        (Edit(SIGHTING, "        twins.append(twin)\n", ""),),
+        faults="no_client_token,answer_lost,api_slow,reclaim",
+    ),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Sockets and clocks around the simulated region."""

@@ -1,0 +1,1 @@
+"""The hunt for failing histories: shrinking, transcripts, the command, the mutations."""

@@ -1,0 +1,193 @@
+"""Kills `ebbtide run` again and again at random points, against one region that goes on living, and reckons at the end.
+
+    python -m tests.run.killing FOLDER --kills 200 --seed 7
+
+One process has everything loaded; each run is a child of it that calls the command's `main`, so that a start costs
+milliseconds. Half of the children die from outside at a random moment, half at one named point (`tests.run.points`).
+The last line written is the report as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ebbtide import compile, keys, run, run_live, sign  # noqa: A004, F401 - loaded once, for every child
+from ebbtide.__main__ import main as command
+from repo_layout.adapters.git_lay import Authorship, lay
+from simulation.adapters.sandbox_client import SandboxLink
+from tests.checks.estates import changed, minimal
+from tests.reconciler.builders import ESTATE, REGION
+from tests.run.points import STAGES, Points, install
+from tests.run.reckoning import Reckoning, reckon
+from tests.run.region import SWAPS, driver, served
+
+AUTHORSHIP = Authorship("Ann", "ann@example.org", 1_790_000_000, "Lay it down\n")
+PASSES_MS = (0, 0, 5_000, 30_000, 180_000)
+"""What passes in the region between a death and the next start."""
+
+LONGEST_S = 20.0
+"""A child that takes longer hangs."""
+
+
+@dataclass
+class Report:
+    """What was killed where, and what came of it."""
+
+    kills: int = 0
+    ended: Counter[str] = field(default_factory=Counter)
+    stages: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    reckoning: Reckoning | None = None
+
+
+class Killing:
+    """One folder: the region's socket, the state directory, the signed bundle, and the page of points."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder, self.rng = folder, random.Random(f"killing/{seed}")
+        self.socket, self.state = folder / "region" / "s", folder / "state"
+        self.points = Points()
+        self.report = Report()
+        self._typical_s = 0.2
+
+    def prepare(self) -> None:
+        """Lay the estate, compile and sign it."""
+        self.socket.parent.mkdir(parents=True)
+        files = minimal()
+        for path, old, new in SWAPS:
+            files = changed(path, (old, new), files=files)
+        lay(self.folder / "estate.git", files, AUTHORSHIP)
+        for words in (
+            ("keys", "new", str(self.folder / "keys"), "--estate", ESTATE),
+            ("compile", str(self.folder / "estate.git"), "--region", REGION, "--out", str(self.folder / "out")),
+            ("sign", str(self.folder / "out"), "--key", str(self.folder / "keys" / "ci.pem"), "--version", "1",
+             "--requester", "ann"),
+        ):  # fmt: skip
+            if self.wait(self.start(words)) != 0:
+                raise RuntimeError(f"{words[0]} failed: {self.log()}")
+
+    def words(self, *more: str) -> tuple[str, ...]:
+        """The command line of a run."""
+        return (
+            "run", "--provider", str(self.socket), "--state", str(self.state), "--bundle", str(self.folder / "out"),
+            "--trust", str(self.folder / "keys" / "keys.1.json"), "--accepted", str(self.state / "accepted"),
+            "--region", REGION, "--output", "json", *more,
+        )  # fmt: skip
+
+    def start(self, words: tuple[str, ...], dies: Callable[[str, int], bool] | None = None) -> int:
+        """A child that runs the command; its process id."""
+        self.points.reset()
+        sys.stdout.flush()
+        child = os.fork()
+        if child:
+            return child
+        code = 70
+        try:
+            log = os.open(self.folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            os.dup2(log, 1)
+            os.dup2(log, 2)
+            install(self.points, dies or (lambda _stage, _times: False))
+            code = command(words)
+        finally:
+            os._exit(code)
+
+    def wait(self, child: int) -> int:
+        """How it ended: its exit code, or the signal as a number below 0."""
+        until = time.monotonic() + LONGEST_S
+        while True:
+            found, status = os.waitpid(child, os.WNOHANG)
+            if found:
+                return os.waitstatus_to_exitcode(status)
+            if time.monotonic() > until:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                raise RuntimeError(f"a child hung at {self.points.stage}: {self.log()}")
+            time.sleep(0.001)  # noqa: TID251 - a child's end on this machine
+
+    def log(self) -> str:
+        """The last words of the children."""
+        return (self.folder / "log").read_text(encoding="utf-8")[-2000:]
+
+    def once(self) -> None:
+        """One life: started, killed unless it ended before, and noted."""
+        words = self.words("--cycles", str(self.rng.randint(1, 3)))
+        if self.rng.random() < 0.5:
+            stage, times = self.rng.choice(STAGES), self.rng.randint(1, 4)
+            code = self.wait(self.start(words, lambda at, count: at == stage and count == times))
+        else:
+            delay = self.rng.uniform(0.0, 1.1 * self._typical_s)
+            began = time.monotonic()
+            child = self.start(words)
+            time.sleep(delay)  # noqa: TID251 - the random moment
+            os.kill(child, signal.SIGKILL)
+            code = self.wait(child)
+            if code == -signal.SIGKILL:
+                self.report.ended["from outside"] += 1
+            else:
+                self._typical_s = 0.8 * self._typical_s + 0.2 * (time.monotonic() - began)
+        if code == -signal.SIGKILL:
+            self.report.kills += 1
+            self.report.stages[self.points.stage] += 1
+        elif code in (0, 1):
+            self.report.ended["by itself"] += 1
+        else:
+            raise RuntimeError(f"a child ended with {code}: {self.log()}")
+
+    def go_on(self, kills: int, link: SandboxLink) -> None:
+        """Kill so often, then let everything settle and reckon."""
+        began = time.monotonic()
+        while self.report.kills < kills:
+            self.once()
+            passes = self.rng.choice(PASSES_MS)
+            if passes:
+                link.ask("pass", int, passes)
+        (self.socket.parent / "calm").touch()
+        link.ask("pass", int, 20 * 60_000)
+        settled = self.wait(self.start(self.words("--cycles", "60", "--until-idle")))
+        self.report.reckoning = reckon(self.socket, self.state, link, settled=settled == 0)
+        self.report.seconds = time.monotonic() - began
+
+
+def main(argv: list[str]) -> int:
+    """0 when nothing is wrong."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=7)
+    options = parser.parse_args(argv)
+    killing = Killing(options.folder, options.seed)
+    killing.prepare()
+    with served(killing.socket, options.seed, restless=True):
+        link = driver(killing.socket)
+        killing.go_on(options.kills, link)
+        link.close()
+    report = killing.report
+    if report.reckoning is None:
+        return 2
+    print(  # noqa: T201 - the report
+        json.dumps(
+            {
+                "kills": report.kills,
+                "ended": report.ended,
+                "stages": {stage: report.stages[stage] for stage in STAGES},
+                "seconds": round(report.seconds, 1),
+                "counts": report.reckoning.counts,
+                "wrong": report.reckoning.wrong,
+            }
+        )
+    )
+    return 1 if report.reckoning.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

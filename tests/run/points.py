@@ -1,0 +1,145 @@
+"""Where a process is: each flush, rename, append and call of a reconciler as a numbered point, and death at one of them.
+
+Installed in a child before it runs the command. What the product calls stays what it is; the point is noted in memory
+that the parent shares, so that the parent knows where the child was when it died, and the child ends itself with the
+same signal where it was told to.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import signal
+import socket
+from collections.abc import Callable
+from typing import Any
+
+ACTS = ("create", "delete", "ask_return", "remove_node")
+STAGES = (
+    "starting",
+    "observing",
+    "resting",
+    "journal written, not flushed",
+    "journal flushed, not renamed",
+    "journal renamed, folder not flushed",
+    "journal in place",
+    "spool half appended",
+    "spool appended, not flushed",
+    "spool flushed",
+    "lease written",
+    *(f"{act} {when}" for act in ACTS for when in ("not sent", "sent, not answered", "answered")),
+)
+NUMBERS = {stage: number for number, stage in enumerate(STAGES)}
+_CALL = re.compile(rb'"call":"(\w+)"')
+
+
+class Points:
+    """The page that parent and child share: where the child is, how often it was at each stage, and where it dies."""
+
+    def __init__(self) -> None:
+        self._page = mmap.mmap(-1, 4096)
+
+    def reset(self) -> None:
+        """Forget the last child."""
+        self._page[:] = bytes(4096)
+
+    @property
+    def stage(self) -> str:
+        """Where the child is, or was last."""
+        return STAGES[self._page[0]]
+
+    def count(self, stage: str) -> int:
+        """How often the child was there, at most 255."""
+        return self._page[1 + NUMBERS[stage]]
+
+    def reached(self, stage: str, *, dies: Callable[[str, int], bool]) -> None:
+        """The child is there now."""
+        number = NUMBERS[stage]
+        self._page[0] = number
+        times = self._page[1 + number] = min(255, self._page[1 + number] + 1)
+        if dies(stage, times):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def install(points: Points, dies: Callable[[str, int], bool]) -> None:
+    """From now on this process notes its points."""
+
+    def reached(stage: str) -> None:
+        points.reached(stage, dies=dies)
+
+    _watch_files(reached)
+    _watch_calls(reached)
+
+
+def _what(descriptor: int) -> str:
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:
+        return ""
+
+
+def _watch_files(reached: Callable[[str], None]) -> None:
+    fsync, fdatasync, replace, write = os.fsync, os.fdatasync, os.replace, os.write
+    renamed = [False]
+
+    def watched_fsync(descriptor: int) -> None:
+        path = _what(descriptor)
+        if path.endswith("/journal.new"):
+            reached("journal written, not flushed")
+        fsync(descriptor)
+        if path.endswith("/journal.new"):
+            reached("journal flushed, not renamed")
+        elif renamed[0]:
+            renamed[0] = False
+            reached("journal in place")
+
+    def watched_fdatasync(descriptor: int) -> None:
+        spool = _what(descriptor).endswith(".seg")
+        if spool:
+            reached("spool appended, not flushed")
+        fdatasync(descriptor)
+        if spool:
+            reached("spool flushed")
+
+    def watched_replace(source: Any, target: Any, **more: Any) -> None:
+        replace(source, target, **more)
+        if str(target).endswith("/journal"):
+            renamed[0] = True
+            reached("journal renamed, folder not flushed")
+        elif "/store/" in str(target):
+            reached("lease written")
+
+    def watched_write(descriptor: int, data: Any) -> int:
+        if len(data) > 1 and _what(descriptor).endswith(".seg"):
+            done = write(descriptor, data[: len(data) // 2])  # a short write, as a kernel may make one
+            reached("spool half appended")
+            return done
+        return write(descriptor, data)
+
+    os.fsync, os.fdatasync, os.replace, os.write = watched_fsync, watched_fdatasync, watched_replace, watched_write
+
+
+def _watch_calls(reached: Callable[[str], None]) -> None:
+    sendall, recv = socket.socket.sendall, socket.socket.recv
+    asked = [""]
+
+    def watched_sendall(self: socket.socket, data: Any, *more: Any) -> None:
+        found = _CALL.search(data)
+        name = asked[0] = found[1].decode() if found else ""
+        if name in ACTS:
+            reached(f"{name} not sent")
+        else:
+            reached("resting" if name == "wait" else "starting" if name == "hello" else "observing")
+        sendall(self, data, *more)
+        if name in ACTS:
+            reached(f"{name} sent, not answered")
+
+    def watched_recv(self: socket.socket, *more: Any) -> bytes:
+        said = recv(self, *more)
+        if asked[0] in ACTS:
+            reached(f"{asked[0]} answered")
+        return said
+
+    socket.socket.sendall = watched_sendall  # type: ignore[method-assign,assignment]  # only in a child that is to die
+    socket.socket.recv = watched_recv  # type: ignore[method-assign,assignment]  # the same
