@@ -139,6 +139,7 @@ _SENTENCES: Mapping[EventType, str] = {
     EventType.SHORTFALL_BEGAN: "{workload} is short of {missing_units} units",
     EventType.SHORTFALL_ENDED: "{workload} has its minimum again",
     EventType.QUARANTINED: "{instance} is quarantined",
+    EventType.TWIN_REMOVED: "{instance} has a second server, {server}, which is deleted",
 }
 
 
