@@ -23,6 +23,7 @@ from reconciler.drafts import Scribe
 from reconciler.fleet import Fleet
 from reconciler.leadership import Leadership
 from reconciler.ports import SchedulerView
+from reconciler.reservations import Reservations
 from reconciler.steps import FINISHING, Step, StepKind
 from repo_layout.model import Estate
 
@@ -57,6 +58,9 @@ class Reconciler:
             terms=ports.terms,
             sole=ports.sole,
         )
+        self.reservations = Reservations(
+            ports.store, key=f"reservations/{self.part.region}", leadership=self.leadership
+        )
         self.acting = Acting(self.part, ports, appraiser, self.leadership)
         self.deferred = 0
         self.stalled = 0
@@ -69,11 +73,14 @@ class Reconciler:
         leads = not dry_run and self.leadership.ensure()
         self._look()
         seen = self.observe(led=leads or dry_run)
+        seen = replace(seen, wallet=self.reservations.read(self.memory.wallet, day=seen.day, leads=leads))
         if not leads:
             return decide(self.part, self.memory, seen, self.appraiser.rehearsal(), self.desired.commit)
         self.memory = replace(self.memory, epoch=self.leadership.epoch)
         decision = decide(self.part, self.memory, seen, self.appraiser, self.desired.commit)
+        decision, unpaid = self.reservations.settle(decision, seen, self.memory)
         going, waiting = self.acting.tokens.admit(decision.allowed)
+        waiting += unpaid
         if not self._record(decision.events, self._intents(going, decision.memory.fleet)):
             # what cannot be written down is not begun; what was agreed before goes on
             waiting += [step for step in going if step.kind not in FINISHING]
