@@ -179,7 +179,9 @@ def _buy(
         risk = replace(risk, healthy_since=0)
     waited = risk.short_since and now - risk.short_since >= ENTRY_WAIT_MS
     short = _whole(minimum - without - standing.floor_owed, standing.lot)
-    missing = max(risk.granted, short) if waited and not frozen else risk.granted
+    # what stands is needed as long as it is short without it: an empty memory pays for it anew, without a wait
+    needed = short if waited else min(short, standing.on_fallback)
+    missing = risk.granted if frozen else max(risk.granted, needed)
     renewing = bool(risk.granted) and now < risk.paid_until
     if not money or not missing or (missing == risk.granted and renewing):
         return risk
