@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from ledger.events import Event
-from reconciler.store_memory import MemoryStore
 from repo_layout.model import Estate
 from simulation.chronicle import Chronicle
 from simulation.cloud_model import CloudParameters
@@ -20,7 +19,7 @@ from simulation.courier import Courier
 from simulation.faults import KINDS, Fault, draw, facts_of, quiet_from
 from simulation.git_host import CodeHost, part_of
 from simulation.happenings import Happenings
-from simulation.leader import Control
+from simulation.leader import Control, opened_store
 from simulation.policies import Policy, ours
 from simulation.register import Register
 from simulation.replica import TERMS
@@ -118,7 +117,8 @@ class HuntedWorld:
         happenings = Happenings(world.cloud.state, weather)
         Courier(world, weather)
         self.register = Register(world, weather, self.chronicle)
-        scene = Scene(world, weather, self.chronicle, host, MemoryStore(), happenings, self.register, seed)
+        store = opened_store(world.setting.region, world.setting.start)
+        scene = Scene(world, weather, self.chronicle, host, store, happenings, self.register, seed)
         control = Replicas(scene, policy, replicas, after)
         weather.plan(world.cloud.state.push)
         return control

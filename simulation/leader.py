@@ -13,6 +13,7 @@ from ledger.events import Event
 from reconciler.cycle import Decision, Memory
 from reconciler.fleet import Instance
 from reconciler.loop import Ports, Reconciler
+from reconciler.reservations import open_day
 from reconciler.steps import Step
 from reconciler.store_memory import MemoryStore
 from simulation.machine import CalmMachine
@@ -142,6 +143,13 @@ def user_data(step: Step) -> bytes:
     return f"#cloud-config\n# {step.instance} {step.workload}\n".encode()
 
 
+def opened_store(region: str, start: int) -> MemoryStore:
+    """A store in which somebody said that nothing is reserved on the first day yet."""
+    store = MemoryStore()
+    open_day(store, key=f"reservations/{region}", day=str(start // DAY_MS))
+    return store
+
+
 def _reconciler(world: World, policy: Policy) -> Reconciler:
     machine = CalmMachine(world.setting.estate, world.pending)
     return Reconciler(
@@ -152,7 +160,7 @@ def _reconciler(world: World, policy: Policy) -> Reconciler:
             recorder=machine,
             stop=machine,
             desired=machine,
-            store=MemoryStore(),
+            store=opened_store(world.setting.region, world.setting.start),
             journal=None,
             clock=lambda: world.now,
             monotonic=lambda: world.now,
