@@ -1,12 +1,14 @@
 """Whether this machine's clock can be believed now: compared with its own monotonic clock, and with the provider's.
 
-Pure. `acting` compares two readings before each step, the loop once a look; `cycle` compares the look with the answers
+Decides by values alone; `Watch` reads the clocks that it is given.
+`acting` compares two readings before each step, the loop once a look; `cycle` compares the look with the answers
 that came. A wall clock and a monotonic one progress alike while a clock is slewed, and a step, a paused guest or a
 restored snapshot shows as a difference. Whose clock is right nobody can know, so everything stops.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 LEAP_MS = 2_000
@@ -39,6 +41,24 @@ def leap(before: Reading | None, after: Reading) -> int:
         return 0
     apart = (after.wall - before.wall) - (after.monotonic - before.monotonic)
     return apart if abs(apart) > LEAP_MS else 0
+
+
+class Watch:
+    """Both clocks, which come in from outside, and the last look at them."""
+
+    def __init__(self, clock: Callable[[], int], monotonic: Callable[[], int]) -> None:
+        self._clock, self._monotonic = clock, monotonic
+        self._looked: Reading | None = None
+
+    def look(self) -> tuple[int, int]:
+        """The time, and by how many ms the clock was set since the last look; `leap` measures from here on."""
+        before, now = self._looked, Reading(self._clock(), self._monotonic())
+        self._looked = now
+        return now.wall, leap(before, now)
+
+    def leap(self) -> int:
+        """By how many ms the clock was set since the last look."""
+        return leap(self._looked, Reading(self._clock(), self._monotonic()))
 
 
 def doubt(now: int, *, leap_ms: int, judged_at: int, answers: Answers, allowed_ms: int) -> str:

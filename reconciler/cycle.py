@@ -133,16 +133,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     facts = _facts(seen, claimed, counted, appraisal, ruling, reclaims=reclaims, paused=paused)
     placement = place(problem(part, facts), last=memory.placement)
     found = _difference(part, memory, seen, counted, placement, _Told(claimed, claim_events, ruling))
-    growing = frozenset(step.workload for step in found.steps if step.kind in ADDS)
-    verdict = guard.judge(
-        found.steps,
-        eyes=eyes,
-        fleet=counted.fleet,
-        limits=part.estate.region(part.region).guard,
-        state=memory.guard,
-        ground=ground_of(part),
-        spreads=spreads_of(part, counted.fleet, claimed, appraisal.offers, growing=growing),
-    )
+    verdict = _judge(part, memory, found.steps, eyes, counted.fleet, claimed=claimed, appraisal=appraisal)
     standing = _standing(part, memory, seen, eyes, removal, scribe)
     told, given = refusals.tell(verdict.refused, memory.refusals, scribe)
     after = replace(
@@ -173,6 +164,28 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         appraisal=appraisal,
         unexplained=tuple(counted.unexplained),
         paged=tuple(ruling.paged),
+    )
+
+
+def _judge(
+    part: Partition,
+    memory: Memory,
+    steps: tuple[Step, ...],
+    eyes: guard.Eyes,
+    fleet: Fleet,
+    *,
+    claimed: Mapping[str, claims.Claim],
+    appraisal: Appraisal,
+) -> guard.Verdict:
+    growing = frozenset(step.workload for step in steps if step.kind in ADDS)
+    return guard.judge(
+        steps,
+        eyes=eyes,
+        fleet=fleet,
+        limits=part.estate.region(part.region).guard,
+        state=memory.guard,
+        ground=ground_of(part),
+        spreads=spreads_of(part, fleet, claimed, appraisal.offers, growing=growing),
     )
 
 
