@@ -32,6 +32,14 @@ class Answers:
     told_at: int
 
 
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The last cycle that was remembered, which outlives the process: its time (0: there was none), and its doubt."""
+
+    judged_at: int
+    doubted: bool = False
+
+
 def leap(before: Reading | None, after: Reading) -> int:
     """By how many ms the wall clock ran ahead of the monotonic one since `before` (behind: negative).
 
@@ -61,19 +69,20 @@ class Watch:
         return leap(self._looked, Reading(self._clock(), self._monotonic()))
 
 
-def doubt(now: int, *, leap_ms: int, judged_at: int, answers: Answers, allowed_ms: int) -> str:
+def doubt(now: int, *, leap_ms: int, before: Before, answers: Answers, allowed_ms: int) -> str:
     """Why the clock is not believed, in a sentence with numbers; empty while it is.
 
-    `judged_at` is the time of the last cycle that was remembered (0: none), which outlives the process; `allowed_ms` is
-    how far our clock and the provider's may be apart. One answer that is behind is an old answer; where all that came
-    are, it is the clock.
+    `allowed_ms` is how far our clock and the provider's may be apart. One answer that is behind is an old answer; where
+    all that came are, it is the clock. A doubt stands until an answer of the provider ends it.
     """
     if leap_ms:
         way = "forward" if leap_ms > 0 else "back"
         return f"the clock was set {way} by {abs(leap_ms) / 1000:.1f} s since the last look"
-    if judged_at - now > LEAP_MS:
-        return f"the clock is {(judged_at - now) / 1000:.1f} s behind the last cycle that was written down"
+    if before.judged_at - now > LEAP_MS:
+        return f"the clock is {(before.judged_at - now) / 1000:.1f} s behind the last cycle that was written down"
     came = [at for at in (answers.listed_at, answers.told_at) if at]
+    if before.doubted and not came:
+        return "the clock was in doubt, and no answer of the provider has confirmed it since"
     ahead_ms = max(came, default=now) - now
     if ahead_ms > allowed_ms:
         return f"the clock is {ahead_ms // 1000} s behind the provider's, {allowed_ms // 1000} s are allowed"

@@ -70,7 +70,7 @@ class Memory:
     """What lasts between two cycles. All of it can be rebuilt from the provider, the schedulers and the ledger.
 
     `complete_at` says when each project was last listed to its end, `baseline` what was desired when removals were last
-    approved, `breakers` which are tripped since when, and `order` the newest order that was told.
+    approved, `breakers` which are tripped, and `order` the newest order that was told.
     """
 
     epoch: int = 1
@@ -88,7 +88,7 @@ class Memory:
     complete_at: Mapping[str, int] = field(default_factory=dict)
     cursor: str = ""
     baseline: removals.Baseline = field(default_factory=removals.Baseline)
-    breakers: Mapping[str, int] = field(default_factory=dict)
+    breakers: breakers.Standing = field(default_factory=dict)
     order: int = 0
 
 
@@ -194,7 +194,7 @@ class _Standing:
     """What stops the region and what people ordered, told; and what of it stands now."""
 
     events: tuple[Event, ...]
-    breakers: Mapping[str, int]
+    breakers: breakers.Standing
     order: int
 
 
@@ -377,7 +377,8 @@ def _rule(
         risks=memory.risks,
         wallet=memory.wallet,
         limits_micro=limits,
-        day=seen.day,
+        # a clock that nobody believes opens no new day for anybody's money
+        day=memory.wallet.day if eyes.clock else seen.day,
         scribe=scribe,
         frozen=frozen,
     )
