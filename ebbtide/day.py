@@ -28,11 +28,12 @@ from reconciler.desired import Partition, partition
 from repo_layout.model import Estate
 from simulation.day import Day, modelled_day, recorded_day
 from simulation.day import setting as day_setting
+from simulation.leader import Keeper
 from simulation.moments import Moment
 from simulation.policies import POLICIES, Policy
 from simulation.trace_formats import TraceFormat, find_traces, load
 from simulation.work import Work
-from simulation.world import Keeper, Progress, Setting, World
+from simulation.world import Progress, Setting, World
 
 TRACES = "EBBTIDE_TRACES"
 

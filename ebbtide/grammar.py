@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ebbtide import grammar_admission, grammar_tooling, grammar_trust
+from ebbtide import grammar_admission, grammar_guard, grammar_tooling, grammar_trust
 
 VERSION = "0.1.0"
 DEFAULT_STATE = ".demo"
@@ -319,6 +319,15 @@ COMMANDS = (
             _plan),
     Command("run", "run the reconciler on the simulated provider",
             "Runs the reconciler against the simulated provider and leaves the ledger in a state directory.", _run),
+    Command("stop", "hold everything until somebody resumes; works with all else down",
+            "Stops every action of the region's reconciler before its next one, for a reason, until --resume. It needs "
+            "no network, no Git and no running reconciler, survives restarts, and only takes actions away: nodes drain "
+            "as ever. --accept-listing answers the one alert about servers that are missing unexplained.",
+            grammar_guard.stop),
+    Command("approve", "consent to a large removal while no file can be merged",
+            "Signs a person's consent to what one commit takes away from a region, with the key that the directory has "
+            "for that person. With the code host up, add a file to approvals/ instead (docs/guard.md).",
+            grammar_guard.approve),
     Command("explain", "why a workload, pool, drain, action or contract is as it is",
             "Answers why, from what demo or run left, and of a contract from its estate alone: each answer names its "
             "files, events and numbers.", _explain),

@@ -20,13 +20,13 @@ def sign(to: argparse.ArgumentParser) -> None:
     how = to.add_mutually_exclusive_group(required=True)
     how.add_argument("--key", metavar="FILE", help="the private key (PEM, mode 0600)")
     how.add_argument("--statements", metavar="FOLDER", help="sign nothing: write there what somebody else signs")
-    _passphrase(to)
+    passphrase(to)
     which = to.add_mutually_exclusive_group(required=True)
     which.add_argument("--version", type=_version, metavar="N", help="the version; higher than any before")
     which.add_argument("--next", metavar="REPO", help="one more than the version published there")
     which.add_argument("--join", action="store_true", help="say what another signer said in this folder")
     to.add_argument("--requester", type=_requester, metavar="WHO", help="the code host's identity of who asked for it")
-    _lifetime_of(to, "30d")
+    lifetime(to, "30d")
     to.add_argument("--not-before", type=instant, metavar="TIME", help="when it begins (default: 5 minutes ago)")
 
 
@@ -66,8 +66,8 @@ def _new(to: argparse.ArgumentParser) -> None:
     told = "a key to make, and what it may sign (both, bundles, keys); repeat (default: ci)"
     to.add_argument("--key", metavar="NAME[:ROLE]", type=_named, action="append", help=told)
     _thresholds(to, "1")
-    _lifetime_of(to, "365d")
-    _passphrase(to)
+    lifetime(to, "365d")
+    passphrase(to)
 
 
 def _rotate(to: argparse.ArgumentParser) -> None:
@@ -78,14 +78,14 @@ def _rotate(to: argparse.ArgumentParser) -> None:
                     help="a public key to add, named by its file; repeat")  # fmt: skip
     to.add_argument("--retire", metavar="ID", action="append", default=[], help="the id of a key to leave out; repeat")
     _thresholds(to, "as before")
-    _lifetime_of(to, "365d")
-    _passphrase(to)
+    lifetime(to, "365d")
+    passphrase(to)
 
 
 def _add_signature(to: argparse.ArgumentParser) -> None:
     to.add_argument("document", metavar="KEYSET", help="the key set to sign; the signature is added to the file")
     to.add_argument("--key", metavar="FILE", action="append", required=True, help="a private key; repeat")
-    _passphrase(to)
+    passphrase(to)
 
 
 def _show(to: argparse.ArgumentParser) -> None:
@@ -96,7 +96,7 @@ def _show(to: argparse.ArgumentParser) -> None:
 def _pair(to: argparse.ArgumentParser) -> None:
     to.add_argument("folder", metavar="DIR", help="where NAME.pem and NAME.pub.pem go")
     to.add_argument("name", metavar="NAME", type=_name, help="what the key is called")
-    _passphrase(to)
+    passphrase(to)
 
 
 KEYS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...] = (
@@ -159,12 +159,14 @@ def _thresholds(to: argparse.ArgumentParser, default: str) -> None:
         to.add_argument(option, type=_version, metavar="N", help=told)
 
 
-def _lifetime_of(to: argparse.ArgumentParser, default: str) -> None:
+def lifetime(to: argparse.ArgumentParser, default: str) -> None:
+    """How long something signed holds."""
     to.add_argument("--valid-for", type=_lifetime, default=_lifetime(default), metavar="SPAN",
                     help=f"how long it holds, such as {default} (the default)")  # fmt: skip
 
 
-def _passphrase(to: argparse.ArgumentParser) -> None:
+def passphrase(to: argparse.ArgumentParser) -> None:
+    """What protects a private key."""
     how = to.add_mutually_exclusive_group()
     how.add_argument("--passphrase-file", metavar="FILE", help="the first line of this file protects the private keys")
     how.add_argument("--passphrase-env", metavar="NAME", help="this variable does")

@@ -198,7 +198,8 @@ def being_written(folder: Path) -> Iterator[State]:
     Only what such a command leaves is removed; `Advice` when the folder holds anything else, or another command writes.
     """
     there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    foreign = [name for name in there if name not in OURS or "lock" not in there]  # every run of ours left its lock
+    # every run of ours left its lock; what people ordered may be there before the first, and outlives them all
+    foreign = [name for name in there if name not in ORDERS and (name not in OURS or "lock" not in there)]
     if foreign:
         raise Advice(
             f"{folder} holds what no run of ours left ({', '.join(foreign[:3])})", hint="name another --state folder"
@@ -226,6 +227,9 @@ def _held(path: Path, busy: str) -> Iterator[None]:
     finally:
         os.close(descriptor)
 
+
+ORDERS = frozenset({"stop", "stop.orders", "stop.accepted-listing", "approvals"})
+"""What `ebbtide stop` and `ebbtide approve` leave in a state directory; no run removes it."""
 
 OURS = frozenset(
     {

@@ -54,6 +54,7 @@ class Cause(enum.Enum):
     RATE_LIMIT = "rate_limit"
     DESIRED_STATE_UNVERIFIED = "desired_state_unverified"
     SCHEDULER_SILENT = "scheduler_silent"
+    LEASE_TAKEN = "lease_taken"
     LEASE_LOST = "lease_lost"
     CLOCK_JUMPED = "clock_jumped"
     SPOOL_FULL = "spool_full"

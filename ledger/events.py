@@ -53,6 +53,12 @@ class EventType(enum.Enum):
     SHORTFALL_BEGAN = "shortfall.began"
     SHORTFALL_ENDED = "shortfall.ended"
     QUARANTINED = "instance.quarantined"
+    LEADER_BEGAN = "leader.began"
+    BREAKER_TRIPPED = "breaker.tripped"
+    BREAKER_CLEARED = "breaker.cleared"
+    STOP_CHANGED = "stop.changed"
+    LISTING_ACCEPTED = "listing.accepted"
+    REMOVAL_APPROVED = "removal.approved"
 
 
 class Paid(enum.Enum):
@@ -109,6 +115,13 @@ REQUIRED: Mapping[EventType, frozenset[str]] = {
     EventType.SHORTFALL_BEGAN: frozenset({"missing_units"}),
     EventType.SHORTFALL_ENDED: frozenset(),
     EventType.QUARANTINED: frozenset(),
+    EventType.LEADER_BEGAN: frozenset({"term"}),
+    EventType.BREAKER_TRIPPED: frozenset({"breaker", "message"}),
+    EventType.BREAKER_CLEARED: frozenset({"breaker", "for_ms"}),
+    # what a person ordered beside the reviewed files: `who` is an id of the directory
+    EventType.STOP_CHANGED: frozenset({"order", "who", "reason"}),
+    EventType.LISTING_ACCEPTED: frozenset({"who", "until"}),
+    EventType.REMOVAL_APPROVED: frozenset({"approver", "approval", "taken_units", "before_units"}),
 }
 
 SUBJECTS: Mapping[EventType, tuple[str, ...]] = {
@@ -126,7 +139,9 @@ SUBJECTS: Mapping[EventType, tuple[str, ...]] = {
 
 WHOLE = frozenset(
     {"from_ms", "to_ms", "slot", "units", "of_units", "unit_ms", "effective_from", "ends_at", "until"}
-    | {"duration_ms", "missing_units"}
+    | {"duration_ms", "missing_units", "for_ms", "term", "taken_units", "before_units"}
+    # on notices, drains, losses and usage of a drill, and there alone
+    | {"drill"}
 )
 """Data that are whole numbers, never below zero."""
 

@@ -12,24 +12,25 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from contracts.approval import SignedApproval
 from contracts.errors import Breach, EbbtideError, Gone, Transient
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools.provider import Conflict, CreateRequest, Mark, Provider, QuotaExhausted
-from reconciler import billing, pacing
+from reconciler import billing, clocks, pacing
 from reconciler.appraisal import Appraiser
+from reconciler.breakers import Order
 from reconciler.desired import Partition
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.leadership import Leadership
+from reconciler.lease import TERMS, Terms
+from reconciler.outcomes import NOT_THERE_YET_MS, released, requested, stands
 from reconciler.ports import DesiredState, Journal, Nodes, Recorder, Schedulers, StopSwitch, Store
 from reconciler.steps import Step, StepKind
 from repo_layout.documents import GuardLimits
 
 Answer = TypeVar("Answer")
-
-NOT_THERE_YET_MS = 15_000
-"""What a server that never became a node gets between its release and its end: nothing runs on it."""
 
 CONFLICT_TRIES = 3
 """Creates that lost a race for the inventory are tried again after all others of the cycle, under the same key."""
@@ -46,7 +47,10 @@ class Ports:
 
     `clock` gives milliseconds since the epoch, `monotonic` milliseconds that never jump, `local_day` the region's date,
     `user_data` the boot document of one instance, `accepted_at` the time up to which a person accepted what a listing
-    lacks (0: none was), and `holder` names this replica to the others that share its store.
+    lacks (0: none was), `orders` what people ordered beside the reviewed files after the order of that number, `signed`
+    the approvals that lie beside them, and `holder` names this replica to the others that share its store, for which
+    `terms` hold; `sole` says that there are none (`leadership.Leadership`). Without a `journal` nothing is to outlive
+    the process.
     """
 
     provider: Provider
@@ -56,13 +60,17 @@ class Ports:
     stop: StopSwitch
     desired: DesiredState
     store: Store
-    journal: Journal
+    journal: Journal | None
     clock: Callable[[], int]
     monotonic: Callable[[], int]
     local_day: Callable[[int], str]
     user_data: Callable[[Step], bytes]
     accepted_at: Callable[[], int] = lambda: 0
+    orders: Callable[[int], Sequence[Order]] = lambda _: ()
+    signed: Callable[[], Sequence[SignedApproval]] = lambda: ()
     holder: str = "reconciler"
+    terms: Terms = TERMS
+    sole: bool = False
 
 
 def answered(call: Callable[[], Answer]) -> Answer:
@@ -138,11 +146,21 @@ class Acting:
         self.leadership = leadership
         self.appraiser = appraiser
         self.breach = ""
+        self._looked: clocks.Reading | None = None
         self.tokens = Tokens(part.estate.region(part.region).guard, ports.clock)
         self._instances: dict[str, Instance] = {}
         self._settled: set[str] = set()
+        self._adopting: set[str] = set()
         self._done = Done(Fleet())
         self._scribe = Scribe(part.region, 0, "", 0)
+
+    def look_at_clocks(self) -> tuple[int, int]:
+        """The time, and by how many ms the clock was set since the last look; later steps are measured from here."""
+        before, self._looked = self._looked, self._reading()
+        return self._looked.wall, clocks.leap(before, self._looked)
+
+    def _reading(self) -> clocks.Reading:
+        return clocks.Reading(self.ports.clock(), self.ports.monotonic())
 
     def stopped(self) -> str:
         """Why nothing may be done now; a switch that cannot be read is on."""
@@ -163,7 +181,7 @@ class Acting:
             StepKind.DISOWN: self._disown,
         }
         self._instances, self._settled = dict(fleet.instances), set()
-        self._done, self._scribe = Done(fleet), scribe
+        self._done, self._scribe, self._adopting = Done(fleet), scribe, set(fleet.adopting)
         lost_race: list[Step] = []
         for step in steps:
             halt = self._halt()
@@ -177,13 +195,17 @@ class Acting:
         for left in range(CONFLICT_TRIES - 2, -1, -1):
             lost_race = [step for step in lost_race if not self._try_again(step, last=left == 0)]
         debts = tuple(debt for debt in fleet.debts if debt.instance not in self._settled)
-        self._done.fleet = replace(fleet, instances=self._instances, debts=debts)
+        adopting = frozenset(self._adopting - self._instances.keys())
+        self._done.fleet = replace(fleet, instances=self._instances, debts=debts, adopting=adopting)
         return self._done
 
     def _halt(self) -> tuple[Cause, str] | None:
         """Why nothing more may go out, in the middle of a list or not."""
         if not self.leadership.holds():
             return Cause.LEASE_LOST, "the lease ended before this step"
+        leap_ms = clocks.leap(self._looked, self._reading())
+        if leap_ms:
+            return Cause.CLOCK_JUMPED, f"the clock was set by {leap_ms / 1000:.1f} s before this step"
         stopped = self.stopped()
         return (Cause.STOPPED, stopped) if stopped else None
 
@@ -215,8 +237,9 @@ class Acting:
     def _create(self, step: Step, *, last: bool) -> bool:
         """Ask for one server; False when it lost a race and may be tried once more."""
         now = self.ports.clock()
-        asked = self._instances.get(step.instance) or _requested(step, now, self._scribe.epoch)
-        request_mark = _mark(self.part, step, asked.epoch)
+        epoch = self._scribe.epoch
+        asked = replace(self._instances.get(step.instance) or requested(step, now, epoch), epoch=epoch)
+        request_mark = _mark(self.part, step, epoch)
         try:
             server = answered(
                 lambda: self.ports.provider.create(
@@ -246,12 +269,9 @@ class Acting:
 
     def _stands(self, step: Step, instance: Instance) -> None:
         """The instance is asked for: the debt it pays is settled, and whom it relieves knows."""
-        self._instances[instance.name] = instance
+        stands(self._instances, step, instance)
         if step.replaces:
             self._settled.add(step.replaces)
-        source = self._instances.get(step.takes_over)
-        if source is not None:
-            self._instances[source.name] = replace(source, moving_to=step.instance)
 
     def _release(self, step: Step) -> None:
         """Ask the node to drain; only what is no node gets a shorter end than the pool's own notice."""
@@ -261,35 +281,34 @@ class Acting:
         window_s = pool.notice_window_s if pool else self.part.estate.region(self.part.region).notice_window
         ends_at = now + (window_s * 1000 if instance.joined_at else NOT_THERE_YET_MS)
         asked = event_id(EventType.RELEASE_ASKED, self._scribe.region, step.instance)
+        heard = True
         if instance.joined_at:
             try:
                 answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at, cause_event=asked))
             except Gone:  # no node is there to drain: its end is as good as agreed
                 pass
+            except Transient:  # it may have heard: this one drains, and is asked again until it answers
+                heard = False
+                self._done.again += 1
             except EbbtideError as error:
                 self.breach = _breach(error) or self.breach
                 self._instances[step.instance] = replace(instance, release_told=True)
                 self._done.undone.append(step)
                 return
-        self._instances[step.instance] = replace(
-            instance,
-            phase=Phase.DRAINING,
-            released=True,
-            release_told=True,
-            drain_asked=bool(instance.joined_at),
-            ends_at=ends_at,
-            cause=step.cause,
-            cause_event=asked,
+        self._instances[step.instance] = released(
+            instance, step, region=self._scribe.region, ends_at=ends_at, heard=heard
         )
 
     def _delete(self, step: Step) -> None:
         instance = self._instances[step.instance]
-        mark = _mark(self.part, step, instance.epoch)
+        mark = _mark(self.part, step, max(instance.epoch, self._scribe.epoch))
         try:
             answered(lambda: self.ports.provider.delete(step.server, expected=mark))
         except Gone:
             pass
         except EbbtideError as error:
+            if isinstance(error, Transient):  # it may be gone, and then it was us
+                self._instances[step.instance] = replace(instance, released=True)
             self._not_done(step, error)
             return
         self._instances[step.instance] = replace(instance, released=True)
@@ -310,12 +329,15 @@ class Acting:
         mark = _mark(self.part, step, self._scribe.epoch)
         try:
             answered(lambda: self.ports.provider.mark(step.server, mark))
-        except EbbtideError as error:
-            self._failed(step, Cause.CREATE_FAILED, str(error))
+        except EbbtideError as error:  # it may be on: then the next listing shows it
+            if step.instance not in self._adopting and not isinstance(error, Transient):
+                self._failed(step, Cause.CREATE_FAILED, str(error))
+            self._adopting.add(step.instance)
             self._not_done(step, error)
             return
+        self._adopting.discard(step.instance)
         instance = replace(
-            _requested(step, now, self._scribe.epoch), phase=Phase.BOOTING, server=step.server, started_at=now
+            requested(step, now, self._scribe.epoch), phase=Phase.BOOTING, server=step.server, started_at=now
         )
         self._instances[step.instance] = instance
         self._done.events.append(billing.started(instance, pool=instance.pool, at=now, scribe=self._scribe))
@@ -351,20 +373,3 @@ def _mark(part: Partition, step: Step, epoch: int) -> Mark:
     """Our sign for the instance of a step."""
     estate = part.estate.settings.estate
     return Mark(estate, part.region, step.instance, epoch, step.workload, step.units, step.paid.value)
-
-
-def _requested(step: Step, now: int, epoch: int) -> Instance:
-    """The instance that a step asks for, before anybody answered."""
-    return Instance(
-        name=step.instance,
-        pool=step.pool,
-        project=step.project,
-        workload=step.workload,
-        units=step.units,
-        paid=step.paid,
-        phase=Phase.REQUESTED,
-        requested_at=now,
-        epoch=epoch,
-        cause=step.cause,
-        cause_event=step.cause_event,
-    )

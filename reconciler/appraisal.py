@@ -137,6 +137,20 @@ class Appraiser:
         """A second appraiser that knows the same and learns apart."""
         return Appraiser(outlook=self._outlook, assumptions=self._assumptions, learnt=self._learnt)
 
+    @property
+    def learnt(self) -> Learnt:
+        """All that was learnt up to now."""
+        return self._learnt
+
+    @property
+    def outlook(self) -> Outlook:
+        """What is believed before anything is seen."""
+        return self._outlook
+
+    def take_up(self, learnt: Learnt) -> None:
+        """Go on from what an earlier process had learnt."""
+        self._learnt = learnt
+
     def remember(self, part: Partition, past: Iterable[PastHour]) -> None:
         """Learn from hours before the first cycle, in order of time: what a ledger or a record knows of these pools."""
         learnt = self._on(part)

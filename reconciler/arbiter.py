@@ -8,14 +8,15 @@ millionths of the currency; without a known rate nothing is bought.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from contracts.model import Contract
 from ledger.causes import Cause
-from ledger.events import Event, EventType
+from ledger.events import Event, EventType, Paid
 from reconciler.claims import Claim
 from reconciler.drafts import Scribe
+from reconciler.fleet import Instance
 
 ENTRY_WAIT_MS = 300_000
 """A shortfall that heals within five minutes (a replacement boots in less) buys nothing."""
@@ -75,6 +76,18 @@ class Ruling:
     wallet: Wallet
     events: list[Event]
     paged: list[str]
+
+
+def recall(risks: Mapping[str, Risk], found: Iterable[Instance]) -> Mapping[str, Risk]:
+    """The risks of a memory that had lost these instances: fallback that stands was granted by whoever led before. Its
+    next hour is reserved at once, since nobody remembers until when it is paid.
+    """
+    recalled = dict(risks)
+    for instance in found:
+        if instance.paid is Paid.FALLBACK:
+            risk = recalled.get(instance.workload, Risk())
+            recalled[instance.workload] = replace(risk, granted=risk.granted + instance.units, paid_until=0)
+    return recalled
 
 
 def rule(

@@ -11,7 +11,7 @@ from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools.provider import Lifecycle, LifecycleKind
 from reconciler.drafts import Scribe, event_id
-from reconciler.fleet import Instance
+from reconciler.fleet import Instance, number_in
 
 ENDS = (LifecycleKind.DELETED, LifecycleKind.FAILED)
 
@@ -30,6 +30,16 @@ def heard(happened: Lifecycle, instance: Instance, scribe: Scribe) -> tuple[Inst
         after = replace(instance, pool=happened.pool)
         return after, (moved(instance, pool=happened.pool, at=happened.at, scribe=scribe),)
     return instance, ()
+
+
+def found_again(instance: Instance, *, active: bool, scribe: Scribe) -> tuple[Instance, tuple[Event, ...]]:
+    """An instance that only its mark remembers. One that somebody else started ran when it was adopted: no event of the
+    provider begins its bill with us.
+    """
+    if number_in(instance.name, scribe.region) > 0 or not active:
+        return instance, ()
+    after = replace(instance, started_at=scribe.now)
+    return after, (started(after, pool=after.pool, at=scribe.now, scribe=scribe),)
 
 
 def started(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:

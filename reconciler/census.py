@@ -65,7 +65,7 @@ class Loss:
 class Census:
     """What one pass found; `fleet` is the fleet after it.
 
-    `unheard`: the provider spoke of a server that we could not know, for want of a whole listing: ask again.
+    `restored` are instances that only their marks remember. `unheard`: the provider spoke of a server that we could not know, for want of a whole listing: ask again.
     """
 
     fleet: Fleet
@@ -75,6 +75,7 @@ class Census:
     notices: list[Notice] = field(default_factory=list)
     unexplained: list[str] = field(default_factory=list)
     strays: list[Stray] = field(default_factory=list)
+    restored: list[Instance] = field(default_factory=list)
     foreign: int = 0
     unheard: bool = False
 
@@ -269,7 +270,11 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
         projects=sight.projects,
         workloads=sight.workloads,
     )
-    instances.update((instance.name, instance) for instance in rows.restored)
+    for instance in rows.restored:
+        active = rows.known[instance.name].status is Status.ACTIVE
+        instances[instance.name], events = billing.found_again(instance, active=active, scribe=scribe)
+        census.events += events
+    census.restored = rows.restored
     census.foreign = rows.foreign
     census.strays = rows.strays
     for stray in rows.strays:
@@ -391,7 +396,7 @@ def _lose(census: Census, instance: Instance, at: int, sight: Sight, scribe: Scr
         workload=instance.workload,
         pool=instance.pool,
         instance=instance.name,
-        data={"noticed": int(instance.noticed)},
+        data={"noticed": int(instance.noticed), **({"drill": 1} if instance.drill else {})},
     )
     census.events.append(event)
     gone = replace(instance, phase=Phase.GONE, cause=cause, cause_event=event.id)

@@ -11,14 +11,16 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from contracts.approval import SignedApproval
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import ForwardCapacities, Listing, Quota, RateCard, Reclaim, Signals
-from reconciler import arbiter, census, claims, diff, guard, refusals
+from reconciler import arbiter, blast_radius, breakers, census, claims, diff, guard, refusals, removals
 from reconciler.adoption import adoption_steps
 from reconciler.appraisal import Appraisal, Appraiser
-from reconciler.desired import Facts, Partition, closed_pools, problem, wanted
+from reconciler.desired import Facts, Partition, problem, wanted
 from reconciler.drafts import Scribe
+from reconciler.eyes import Paused, clock_doubt, eyes_of, heard, open_reclaims, paused_in, with_returns
 from reconciler.fleet import Fleet
 from reconciler.placement import place
 from reconciler.ports import Demand, SchedulerView
@@ -26,6 +28,9 @@ from reconciler.problem import Placement
 from reconciler.standing import committed_lot, ground_of, spreads_of
 from reconciler.steps import ADDS, Refusal, Step
 from repo_layout.documents import DirectoryEntry
+
+NEVER_S = 10**9
+"""Longer than anything is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,10 @@ class Seen:
     `led` says that this replica holds the lease; `verified` that Git answered with the commit the estate was read from;
     `day` is the region's local date, on which daily limits are counted; `accepted_at` the time up to which a person
     accepted what a listing lacks.
+
+    `problem` is why it is not verified, `leap_ms` by how much the clock was set since the last look, `pending` the
+    bytes in the spool that nobody took further (None: nobody can say), `orders` what people ordered beside the reviewed
+    files, and `signed` the approvals that lie beside them.
     """
 
     now: int
@@ -49,13 +58,19 @@ class Seen:
     verified: bool = True
     day: str = ""
     accepted_at: int = 0
+    problem: str = ""
+    leap_ms: int = 0
+    pending: int | None = 0
+    orders: tuple[breakers.Order, ...] = ()
+    signed: tuple[SignedApproval, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
     """What lasts between two cycles. All of it can be rebuilt from the provider, the schedulers and the ledger.
 
-    `complete_at` says when each project was last listed to its end.
+    `complete_at` says when each project was last listed to its end, `baseline` what was desired when removals were last
+    approved, `breakers` which are tripped since when, and `order` the newest order that was told.
     """
 
     epoch: int = 1
@@ -64,7 +79,7 @@ class Memory:
     claim_events: Mapping[str, str] = field(default_factory=dict)
     risks: Mapping[str, arbiter.Risk] = field(default_factory=dict)
     wallet: arbiter.Wallet = field(default_factory=arbiter.Wallet)
-    guard: guard.GuardState = field(default_factory=guard.GuardState)
+    guard: blast_radius.GuardState = field(default_factory=blast_radius.GuardState)
     refusals: refusals.Given = field(default_factory=dict)
     reclaims: Mapping[str, Reclaim] = field(default_factory=dict)
     placement: Placement | None = None
@@ -72,6 +87,9 @@ class Memory:
     told_at: int = 0
     complete_at: Mapping[str, int] = field(default_factory=dict)
     cursor: str = ""
+    baseline: removals.Baseline = field(default_factory=removals.Baseline)
+    breakers: Mapping[str, int] = field(default_factory=dict)
+    order: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +109,28 @@ class Decision:
 def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, commit: str) -> Decision:
     """The next memory, the steps that may go out, the refusals, and the events of this cycle."""
     scribe = Scribe(part.region, seen.now, commit, memory.epoch)
-    seen = replace(seen, schedulers=_heard(part, seen))
-    reclaims = _open_reclaims(memory.reclaims, seen)
-    paused = _paused(part)
+    seen = replace(seen, schedulers=heard(part, seen))
+    clock = clock_doubt(part, memory, seen)
+    reclaims = open_reclaims(memory.reclaims, seen)
+    paused = paused_in(part)
+    removal = removals.judge(part, commit, memory.baseline, signed=seen.signed, now=seen.now)
     claimed, claim_events, events = _claims(part, memory, seen, scribe)
-    counted = _count(part, memory, seen, claimed, scribe)
+    counted = _count(part, memory, seen, claimed, scribe, clock=clock)
+    memory = replace(memory, risks=arbiter.recall(memory.risks, counted.restored))
     appraisal = appraiser.appraise(part, counted, seen, scribe)
-    eyes = _eyes(part, memory, seen, counted, claimed, paused, reclaims=reclaims)
+    eyes = eyes_of(
+        part,
+        memory,
+        seen,
+        counted,
+        claimed,
+        paused=paused,
+        reclaims=reclaims,
+        removal=removal.waiting,
+        clock=clock,
+    )
     ruling = _rule(part, memory, eyes, claimed, counted.fleet, appraisal=appraisal, seen=seen, scribe=scribe)
+    eyes = with_returns(eyes, ruling, counted.fleet)
     facts = _facts(seen, claimed, counted, appraisal, ruling, reclaims=reclaims, paused=paused)
     placement = place(problem(part, facts), last=memory.placement)
     found = _difference(part, memory, seen, counted, placement, _Told(claimed, claim_events, ruling))
@@ -112,6 +144,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         ground=ground_of(part),
         spreads=spreads_of(part, counted.fleet, claimed, appraisal.offers, growing=growing),
     )
+    standing = _standing(part, memory, seen, eyes, removal, scribe)
     told, given = refusals.tell(verdict.refused, memory.refusals, scribe)
     after = replace(
         memory,
@@ -128,17 +161,43 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         told_at=eyes.told_at,
         complete_at=eyes.complete_at,
         cursor=memory.cursor if counted.unheard else seen.signals.cursor,
+        baseline=removal.baseline,
+        breakers=standing.breakers,
+        order=standing.order,
     )
     return Decision(
         memory=after,
         allowed=tuple(verdict.allowed),
         refused=tuple(verdict.refused),
-        events=(*counted.events, *events, *appraisal.events, *ruling.events, *told),
+        events=(*standing.events, *counted.events, *events, *appraisal.events, *ruling.events, *told),
         placement=placement,
         appraisal=appraisal,
         unexplained=tuple(counted.unexplained),
         paged=tuple(ruling.paged),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """What stops the region and what people ordered, told; and what of it stands now."""
+
+    events: tuple[Event, ...]
+    breakers: Mapping[str, int]
+    order: int
+
+
+def _standing(
+    part: Partition, memory: Memory, seen: Seen, eyes: guard.Eyes, removal: removals.Judgement, scribe: Scribe
+) -> _Standing:
+    """A term that began, orders, breakers that tripped or are over, and a removal that was approved: each told once."""
+    orders, order = breakers.told(seen.orders, memory.order, scribe)
+    found = guard.breakers(eyes, part.estate.region(part.region).guard)
+    tripped, standing = breakers.tell(found, memory.breakers, scribe)
+    began: tuple[Event, ...] = ()
+    if memory.guard.epoch != memory.epoch:
+        term = {"term": memory.epoch}
+        began = (scribe.event(EventType.LEADER_BEGAN, f"{memory.epoch}", Cause.LEASE_TAKEN, data=term),)
+    return _Standing((*began, *orders, *tripped, *removals.told(removal.approved, scribe)), standing, order)
 
 
 def _facts(
@@ -202,7 +261,13 @@ def _difference(
 
 
 def _count(
-    part: Partition, memory: Memory, seen: Seen, claimed: Mapping[str, claims.Claim], scribe: Scribe
+    part: Partition,
+    memory: Memory,
+    seen: Seen,
+    claimed: Mapping[str, claims.Claim],
+    scribe: Scribe,
+    *,
+    clock: str,
 ) -> census.Census:
     region = part.estate.region(part.region)
     return census.take(
@@ -211,11 +276,13 @@ def _count(
             now=seen.now,
             estate=part.estate.settings.estate,
             region=part.region,
-            join_timeout_s=region.join_timeout,
+            # while nobody can tell the time, nothing is late
+            join_timeout_s=NEVER_S if clock else region.join_timeout,
             signals=seen.signals,
             listing=seen.listing,
             nodes=seen.schedulers.nodes,
-            workloads=frozenset(part.contract_by_name),
+            # what lost its contract is ours until it is gone
+            workloads=frozenset(part.contract_by_name) | memory.baseline.units.keys(),
             projects=frozenset(region.projects),
             silent_workloads=frozenset(name for name, claim in claimed.items() if claim.held),
             improbable_percent=region.guard.improbable_share,
@@ -223,52 +290,6 @@ def _count(
         ),
         scribe,
     )
-
-
-def _eyes(
-    part: Partition,
-    memory: Memory,
-    seen: Seen,
-    counted: census.Census,
-    claimed: Mapping[str, claims.Claim],
-    paused: Paused,
-    *,
-    reclaims: Mapping[str, Reclaim],
-) -> guard.Eyes:
-    """What the guard is told of this cycle."""
-    listing = seen.listing
-    complete = frozenset(p.name for p in listing.parts if p.complete) if listing else frozenset()
-    return guard.Eyes(
-        now=seen.now,
-        listed_at=listing.as_of if listing else memory.listed_at,
-        complete_projects=complete,
-        owned_projects=frozenset(part.estate.region(part.region).projects),
-        led=seen.led,
-        verified=seen.verified,
-        stopped=seen.stopped,
-        paused_workloads=paused.workloads,
-        paused_pools=paused.pools,
-        silent_workloads=frozenset(name for name, claim in claimed.items() if claim.held),
-        unexplained=len(counted.unexplained),
-        alive=len(counted.fleet.alive()),
-        closed_pools=closed_pools(part, seen.now, reclaims.values()),
-        told_at=seen.signals.as_of or memory.told_at,
-        complete_at={**memory.complete_at, **dict.fromkeys(complete, listing.as_of if listing else 0)},
-        quota=seen.quota,
-    )
-
-
-def _heard(part: Partition, seen: Seen) -> SchedulerView:
-    """What the schedulers say; a view that is too old to act on is silence."""
-    if seen.now - seen.schedulers.as_of <= part.estate.region(part.region).guard.listing_age * 1000:
-        return seen.schedulers
-    return SchedulerView(seen.schedulers.as_of, {}, {}, frozenset(c.cluster for c in part.contracts))
-
-
-def _open_reclaims(before: Mapping[str, Reclaim], seen: Seen) -> dict[str, Reclaim]:
-    """Reclaims that stand: what the provider says now, or, while it is silent, what it said last."""
-    known = {reclaim.id: reclaim for reclaim in seen.signals.reclaims} if seen.signals.as_of else before
-    return {key: reclaim for key, reclaim in known.items() if reclaim.hold_until > seen.now}
 
 
 def _claims(
@@ -327,7 +348,7 @@ def _rule(
         for entry in part.estate.directory
         if entry.spend_authority_per_day is not None and not _expired(entry, seen.now)
     }
-    everybody = guard.sees_nothing(eyes, part.estate.region(part.region).guard) or not eyes.verified
+    everybody = guard.buys_nothing(eyes, part.estate.region(part.region).guard)
     frozen = frozenset(part.contract_by_name) if everybody else eyes.silent_workloads | eyes.paused_workloads
     return arbiter.rule(
         part.contracts,
@@ -355,24 +376,3 @@ def _expired(entry: DirectoryEntry, now: int) -> bool:
     if entry.valid_until is None:
         return False
     return dt.datetime.fromtimestamp(now / 1000, tz=dt.UTC).date() > entry.valid_until
-
-
-@dataclass(frozen=True, slots=True)
-class Paused:
-    """Workloads and pools that a reviewed line pauses."""
-
-    workloads: frozenset[str]
-    pools: frozenset[str]
-
-
-def _paused(part: Partition) -> Paused:
-    workloads: set[str] = set()
-    pools: set[str] = set()
-    for pause in part.estate.settings.pauses:
-        if pause.scope == "estate" or (pause.scope == "region" and pause.name == part.region):
-            workloads.update(part.contract_by_name)
-        elif pause.scope == "workload" and pause.name:
-            workloads.add(pause.name)
-        elif pause.scope == "pool" and pause.name:
-            pools.add(pause.name)
-    return Paused(frozenset(workloads), frozenset(pools))

@@ -32,6 +32,10 @@ class Phase(enum.Enum):
     GONE = "gone"
 
 
+DRILL = "drill/"
+"""What the keys of a drill's notices begin with, so that a real notice of the same reclaim stands beside it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One server of ours.
@@ -87,6 +91,11 @@ class Instance:
         return (self.phase is Phase.SERVING or self.phase is Phase.JOINED) and not self.left_at
 
     @property
+    def drill(self) -> bool:
+        """Whether every notice that stands on it is a drill's."""
+        return bool(self.notices) and all(key.startswith(DRILL) for key, _ in self.notices)
+
+    @property
     def starting(self) -> bool:
         """Whether it is asked for or boots."""
         return self.phase is Phase.BOOTING or self.phase is Phase.REQUESTED
@@ -110,13 +119,14 @@ class Fleet:
     """Everything the control plane remembers about its instances between two cycles.
 
     `sequence` numbers the next instance; `quarantined` are ids of servers that carry our mark and that a person has to
-    look at.
+    look at; `adopting` are names that the ledger was told we ask for, whose mark is not known to be on yet.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=lambda: MappingProxyType({}))
     debts: tuple[Debt, ...] = ()
     sequence: int = 1
     quarantined: frozenset[str] = frozenset()
+    adopting: frozenset[str] = frozenset()
 
     def alive(self) -> list[Instance]:
         """Instances that are not gone, by name."""

@@ -3,23 +3,30 @@
 Pure: `judge` gets the steps, the reconciler's own account of what it can see, and the rolling history of what it let
 through; it answers with the steps that may go out and a refusal with numbers for each other one. It trusts only a
 positive, fresh, complete answer. DELETE of what is already drained, in ERROR or at its agreed end, and DEREGISTER of
-what is gone, finish something that was agreed before: blast radius never blocks them; ownership and `stop` always do.
+what is gone, finish something that was agreed before, and so does the word to a node whose release was decided, and the
+return of fallback that nobody pays for any more: no breaker blocks them; ownership and `stop` always do.
+`docs/guard.md` has the table of inputs with what each stops.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ledger.causes import Cause
 from ledger.events import Paid
 from pools.provider import Quota
+from reconciler import blast_radius, removals
+from reconciler.blast_radius import GuardState, give_back
+from reconciler.breakers import Breaker
 from reconciler.fleet import Fleet, Phase
-from reconciler.pacing import RAMP_CYCLES, ramp_share
 from reconciler.second_look import SUPPLY, Ground, Spread, breaks_bound, breaks_pools, places
 from reconciler.steps import ADDS, FINISHING, Refusal, Step, StepKind
 from repo_layout.documents import GuardLimits
+
+__all__ = ["Eyes", "GuardState", "Verdict", "breakers", "buys_nothing", "give_back", "judge"]
 
 ENDING = frozenset({StepKind.RELEASE, StepKind.DELETE, StepKind.DISOWN, StepKind.DEREGISTER})
 FEW = 3
@@ -32,12 +39,17 @@ GIB = 2**30
 class Eyes:
     """What the control plane can see now.
 
-    `led` says that this replica holds the partition's lease. `complete_projects` were listed to their end at
-    `listed_at`, and `complete_at` says when each project last was; `verified` says that the desired state is the
-    last verified commit and Git answers; `silent_workloads` belong to schedulers that do not answer; `unexplained`
-    instances are missing from a complete listing with nothing to explain it, and nobody has accepted that;
-    `closed_pools` lie in domains under an open reclaim. `quota` is what the provider says is left in each project;
-    None where it does not say. `told_at` is when it last told of notices and reclaims.
+    `led` says that this replica holds the partition's lease, under `epoch`. `complete_projects` were listed to their
+    end at `listed_at`, and `complete_at` says when each project last was; `verified` says that the desired state is the
+    last verified commit and Git answers, `problem` why not; `silent_workloads` belong to schedulers that do not answer;
+    `unexplained` instances are missing from a complete listing with nothing to explain it, and nobody has accepted
+    that; `closed_pools` lie in domains under an open reclaim. `quota` is what the provider says is left in each
+    project; None where it does not say. `told_at` is when it last told of notices and reclaims.
+
+    `clock` says why the clock is not believed, `leap_ms` by how much it was set since the last look, `drained` whose
+    drain their node says has ended. `pending` are the bytes of events that nobody has taken further (None: nobody can
+    say). `removal` is what commits took away and nobody approved, `capped` whose claim is at its contract's maximum,
+    and `returning` which workloads have fallback standing that the arbiter has given back.
     """
 
     now: int
@@ -56,19 +68,15 @@ class Eyes:
     complete_at: Mapping[str, int] = field(default_factory=dict)
     quota: Quota | None = None
     led: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class GuardState:
-    """What the guard let through in its window: (time, number) by kind, and complete cycles since it last was blind.
-
-    A new memory has seen nothing yet: it begins as after an outage.
-    """
-
-    released: tuple[tuple[int, int], ...] = ()
-    acquired: tuple[tuple[int, int], ...] = ()
-    replaced: tuple[tuple[int, int], ...] = ()
-    cycles_since_blind: int = 0
+    epoch: int = 0
+    problem: str = ""
+    clock: str = ""
+    leap_ms: int = 0
+    drained: frozenset[str] = frozenset()
+    pending: int | None = 0
+    removal: removals.Removal | None = None
+    capped: frozenset[str] = frozenset()
+    returning: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -91,15 +99,11 @@ def judge(
     spreads: Mapping[str, Spread],
 ) -> Verdict:
     """Which of the steps may go out, and why each other one may not."""
-    horizon = eyes.now - limits.window * 1000
-    state = replace(
-        state,
-        released=tuple(e for e in state.released if e[0] > horizon),
-        acquired=tuple(e for e in state.acquired if e[0] > horizon),
-        replaced=tuple(e for e in state.replaced if e[0] > horizon),
+    state = blast_radius.aged(
+        state, now=eyes.now, epoch=eyes.epoch, leap_ms=eyes.leap_ms, silent=eyes.silent_workloads, limits=limits
     )
     blind = _blind(eyes, limits)
-    room = _room(fleet, limits, state)
+    room = blast_radius.rooms(fleet, limits, state)
     left = _quota_left(eyes.quota)
     verdict = Verdict()
     counts: dict[StepKind, int] = defaultdict(int)
@@ -108,9 +112,10 @@ def judge(
 
     def consider(step: Step) -> Refusal | None:
         spread = spreads.get(step.workload)
+        spends = blast_radius.spends(step, fleet)
         refusal = _refuse(step, eyes, fleet, blind, limits)
-        if refusal is None and not step.again:
-            refusal = _over(step, room, counts)
+        if refusal is None and spends is not None:
+            refusal = blast_radius.over(step, spends, room, counts)
         if refusal is None and step.kind in ADDS and not step.again:
             refusal = breaks_bound(step, ground, spread, placed) or _over_quota(step, ground, left)
             if refusal is None:
@@ -120,7 +125,8 @@ def judge(
                 else:
                     _take(step, ground, spread, placed, left)
         if refusal is None:
-            counts[step.kind] += not step.again
+            if spends is not None:
+                counts[spends] += 1
             verdict.allowed.append(step)
         return refusal
 
@@ -128,54 +134,92 @@ def judge(
     # what only waited for other steps to reach new domains gets a second chance behind them
     helped = {refusal.step.instance for refusal in tuple(waiting) if consider(refusal.step) is None}
     verdict.refused += [refusal for refusal in refused if refusal.step.instance not in helped]
-    seeing = not blind and eyes.verified and eyes.owned_projects <= eyes.complete_projects
-    verdict.state = replace(
-        state,
-        released=_add(state.released, eyes.now, counts[StepKind.RELEASE]),
-        acquired=_add(state.acquired, eyes.now, counts[StepKind.ACQUIRE]),
-        replaced=_add(state.replaced, eyes.now, counts[StepKind.REPLACE]),
-        cycles_since_blind=min(RAMP_CYCLES, state.cycles_since_blind + 1) if seeing else 0,
-    )
+    verdict.state = blast_radius.spent(blast_radius.after(state, sees=_sees(eyes, limits)), eyes.now, counts)
     return verdict
 
 
-def sees_nothing(eyes: Eyes, limits: GuardLimits) -> bool:
-    """Whether nothing at all may be done now but what was agreed before."""
-    return _blind(eyes, limits) is not None
+def buys_nothing(eyes: Eyes, limits: GuardLimits) -> bool:
+    """Whether no fallback would go out now, whoever it is for: then no money is reserved for it."""
+    return _blind(eyes, limits) is not None or not eyes.verified or bool(_spool_full(eyes, limits))
 
 
-def give_back(state: GuardState, at: int, steps: Iterable[Step]) -> GuardState:
-    """The state without the steps of the cycle at `at` that were allowed and did not go out after all."""
-    counts: dict[StepKind, int] = defaultdict(int)
-    for step in steps:
-        counts[step.kind] += not step.again
-    return replace(
-        state,
-        released=_add(state.released, at, -counts[StepKind.RELEASE]),
-        acquired=_add(state.acquired, at, -counts[StepKind.ACQUIRE]),
-        replaced=_add(state.replaced, at, -counts[StepKind.REPLACE]),
+def breakers(eyes: Eyes, limits: GuardLimits) -> tuple[Breaker, ...]:
+    """Everything that stops something now, in words with numbers: one for each row of the table that is met."""
+    found = [(cause, "", message) for cause, message in _blinding(eyes, limits)]
+    unseen = sorted(eyes.owned_projects - eyes.complete_projects)
+    found += [(Cause.LISTING_INCOMPLETE, project, _incomplete(project, eyes)) for project in unseen]
+    silence_s = (eyes.now - eyes.told_at) // 1000
+    if silence_s > limits.listing_age:
+        found.append((Cause.SIGNALS_SILENT, "", f"no word of notices and reclaims for {silence_s} s"))
+    if not eyes.verified:
+        found.append((Cause.DESIRED_STATE_UNVERIFIED, "", _unverified(eyes)))
+    if eyes.silent_workloads:
+        told = f"the schedulers of {len(eyes.silent_workloads)} workloads do not answer"
+        found.append((Cause.SCHEDULER_SILENT, "", told))
+    if full := _spool_full(eyes, limits):
+        found.append((Cause.SPOOL_FULL, "", full))
+    if eyes.removal is not None:
+        found.append((Cause.REMOVAL_UNAPPROVED, "", eyes.removal.text))
+    return tuple(
+        Breaker(f"{cause.value}/{part}" if part else cause.value, cause, message) for cause, part, message in found
     )
 
 
-def _add(history: tuple[tuple[int, int], ...], now: int, count: int) -> tuple[tuple[int, int], ...]:
-    return (*history, (now, count)) if count else history
+def _sees(eyes: Eyes, limits: GuardLimits) -> bool:
+    """Whether this cycle counts as one with open eyes, for the ramp."""
+    heard = eyes.now - eyes.told_at <= limits.listing_age * 1000
+    whole = eyes.owned_projects <= eyes.complete_projects
+    return whole and heard and not buys_nothing(eyes, limits)
 
 
 def _blind(eyes: Eyes, limits: GuardLimits) -> tuple[Cause, str] | None:
     """Why nothing at all may be done now, if so."""
+    found = _blinding(eyes, limits)
+    return found[0] if found else None
+
+
+def _blinding(eyes: Eyes, limits: GuardLimits) -> list[tuple[Cause, str]]:
+    """Everything that stops the whole region now, the weightiest first."""
+    found = []
     if eyes.stopped:
-        return Cause.STOPPED, f"stopped: {eyes.stopped}"
+        found.append((Cause.STOPPED, f"stopped: {eyes.stopped}"))
     if not eyes.led:
-        return Cause.LEASE_LOST, "another replica leads this partition, or the lease store does not answer"
+        found.append((Cause.LEASE_LOST, "another replica leads this partition, or the lease store does not answer"))
+    if eyes.clock:
+        found.append((Cause.CLOCK_JUMPED, eyes.clock))
     age_s = (eyes.now - eyes.listed_at) // 1000
     if age_s > limits.listing_age:
-        return Cause.LISTING_STALE, f"the last listing is {age_s} s old, {limits.listing_age} s are allowed"
+        found.append((Cause.LISTING_STALE, f"the last listing is {age_s} s old, {limits.listing_age} s are allowed"))
     if eyes.unexplained * 100 > eyes.alive * limits.improbable_share and eyes.unexplained > FEW:
-        return (
-            Cause.IMPROBABLE_LOSS,
-            f"{eyes.unexplained} of {eyes.alive} are missing, over {limits.improbable_share} %; gone? accept it",
+        told = (
+            f"{eyes.unexplained} of {eyes.alive} alive are missing and nothing explains it ({eyes.alive} ="
+            f" {eyes.alive - eyes.unexplained} others + {eyes.unexplained}), over {limits.improbable_share} %:"
+            f" if they are gone, ebbtide stop --accept-listing {_stamp(eyes.listed_at)}"
         )
-    return None
+        found.append((Cause.IMPROBABLE_LOSS, told))
+    return found
+
+
+def _stamp(at: int) -> str:
+    """A time as people type it, to the next whole second."""
+    return dt.datetime.fromtimestamp(-(-at // 1000), tz=dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _spool_full(eyes: Eyes, limits: GuardLimits) -> str:
+    """Why no more events should be made than have to be; empty while the spool has room."""
+    if eyes.pending is None:
+        return "nobody can say how much the spool holds"
+    if eyes.pending < limits.spool_limit:
+        return ""
+    return f"{eyes.pending:,} bytes of events wait in the spool, {limits.spool_limit:,} are allowed"
+
+
+def _unverified(eyes: Eyes) -> str:
+    return (
+        f"the desired state is not verified now: {eyes.problem}"
+        if eyes.problem
+        else "the desired state is not verified now"
+    )
 
 
 def _refuse(
@@ -187,37 +231,60 @@ def _refuse(
         return refusal
     if eyes.stopped:
         return Refusal(step, Cause.STOPPED, f"stopped: {eyes.stopped}")
-    if step.kind in FINISHING or step.kind is StepKind.QUARANTINE:
+    if step.kind is StepKind.QUARANTINE or _was_agreed(step, eyes, fleet):
         return None
+    if step.kind in FINISHING:
+        return _too_early(step, eyes, fleet)
     if blind is not None:
         return Refusal(step, *blind)
     if step.project not in eyes.complete_projects:
         return Refusal(step, Cause.LISTING_INCOMPLETE, _incomplete(step.project, eyes))
     if step.workload in eyes.paused_workloads or step.pool in eyes.paused_pools:
         return Refusal(step, Cause.PAUSED, f"{step.workload} in {step.pool} is paused by review")
-    refusal = _under_reclaim(step, eyes, limits) if step.kind in ADDS else None
+    refusal = _may_not_add(step, eyes, limits) if step.kind in ADDS else None
     if refusal is not None or step.kind is StepKind.REPLACE:
         return refusal
     return _may_not_change(step, eyes)
 
 
-def _under_reclaim(step: Step, eyes: Eyes, limits: GuardLimits) -> Refusal | None:
-    """Nothing is added where a reclaim is open, or where one could be for all that was told lately."""
+def _was_agreed(step: Step, eyes: Eyes, fleet: Fleet) -> bool:
+    """Whether a release only carries out what was agreed while everything could be seen."""
+    fallback = step.paid is Paid.FALLBACK and step.cause is Cause.RECLAIMABLE_HELD and step.workload in eyes.returning
+    return blast_radius.agreed(step, fleet) or (step.kind is StepKind.RELEASE and fallback)
+
+
+def _too_early(step: Step, eyes: Eyes, fleet: Fleet) -> Refusal | None:
+    """The deletion of what only a clock that nobody believes calls over; where its node saw the end, it goes."""
+    if not eyes.clock or step.kind is not StepKind.DELETE:
+        return None
+    instance = fleet.instances.get(step.instance)
+    if instance is None or instance.phase is not Phase.DRAINING or step.instance in eyes.drained:
+        return None
+    return Refusal(step, Cause.CLOCK_JUMPED, f"{step.instance} drains, and its end cannot be told: {eyes.clock}")
+
+
+def _may_not_add(step: Step, eyes: Eyes, limits: GuardLimits) -> Refusal | None:
+    """Nothing is added where a reclaim is open, or where one could be for all that was told lately; nothing grows and
+    nobody's money is spent while the spool is full.
+    """
     if step.pool in eyes.closed_pools:
         return Refusal(step, Cause.RECLAIM_OPEN, f"the domain of {step.pool} is under an open reclaim")
     silence_s = (eyes.now - eyes.told_at) // 1000
     if step.paid is Paid.RECLAIMABLE and silence_s > limits.listing_age:
         return Refusal(step, Cause.SIGNALS_SILENT, f"no word of reclaims for {silence_s} s: {step.pool} may be in one")
+    if step.kind is not StepKind.REPLACE or step.paid is Paid.FALLBACK:
+        full = _spool_full(eyes, limits)
+        return Refusal(step, Cause.SPOOL_FULL, full) if full else None
     return None
 
 
 def _may_not_change(step: Step, eyes: Eyes) -> Refusal | None:
     """What stops growth and release; lost capacity is replaced all the same."""
     if not eyes.verified:
-        return Refusal(step, Cause.DESIRED_STATE_UNVERIFIED, "the desired state is not verified now")
+        return Refusal(step, Cause.DESIRED_STATE_UNVERIFIED, _unverified(eyes))
     if step.workload in eyes.silent_workloads:
         return Refusal(step, Cause.SCHEDULER_SILENT, f"the scheduler of {step.workload} does not answer")
-    return None
+    return removals.refuse(step, eyes.removal, eyes.capped)
 
 
 def _not_ours(step: Step, eyes: Eyes, fleet: Fleet) -> Refusal | None:
@@ -243,51 +310,6 @@ def _incomplete(project: str, eyes: Eyes) -> str:
     last = eyes.complete_at.get(project)
     since = f"the last complete one is {(eyes.now - last) // 1000} s old" if last else "there was no complete one yet"
     return f"the listing of project {project} is not complete; {since}"
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """What of one limit is left in this window: `full` without the ramp, and the numbers in words."""
-
-    left: int
-    full: int
-    text: str
-
-
-def _room(fleet: Fleet, limits: GuardLimits, state: GuardState) -> dict[StepKind, Room]:
-    """Room by kind of step. Shares are of everything alive, and the text shows it class by class."""
-    ramp = ramp_share(state.cycles_since_blind)
-    minutes = limits.window // 60
-    alive = fleet.alive()
-    by_phase = Counter(instance.phase for instance in alive)
-    classes = " + ".join(f"{by_phase[phase]} {phase.value}" for phase in Phase if by_phase[phase]) or "none"
-    share = max(1, len(alive) * limits.release_share // 100)
-    shown = f"at most {limits.release_share} % of {len(alive)} alive ({classes}) and at most {limits.release_count}"
-    spent = (
-        (StepKind.RELEASE, "released", state.released, min(limits.release_count, share), shown),
-        (StepKind.ACQUIRE, "acquired", state.acquired, limits.acquire_count, ""),
-        (StepKind.REPLACE, "replaced", state.replaced, limits.replace_count, ""),
-    )
-    rooms = {}
-    for kind, done, history, whole, more in spent:
-        used = sum(number for _, number in history)
-        allowed = max(1, int(whole * ramp))
-        text = f"{used} {done} in {minutes} min, {allowed} allowed"
-        if more:
-            text += f": {more}"
-        if ramp < 1:
-            text += f"; {ramp:g} of {whole} while limits grow back"
-        rooms[kind] = Room(max(0, allowed - used), max(0, whole - used), text)
-    return rooms
-
-
-def _over(step: Step, rooms: Mapping[StepKind, Room], counts: Mapping[StepKind, int]) -> Refusal | None:
-    room = rooms.get(step.kind)
-    done = counts[step.kind]
-    if room is None or done < room.left:
-        return None
-    cause = Cause.BLAST_RADIUS if step.kind is StepKind.RELEASE else Cause.ACQUIRE_LIMIT
-    return Refusal(step, Cause.RAMP if done < room.full else cause, f"{room.text}; this cycle already {done}")
 
 
 def _quota_left(quota: Quota | None) -> dict[str, list[int]]:

@@ -1,37 +1,203 @@
 """Whether this process leads its partition now: a lease in the store, and a fencing epoch that only grows.
 
 Used by `loop` once a cycle and by `acting` before each call. Time is the process's own monotonic clock: no two clocks
-are ever compared.
+are ever compared. It knows no kinds of error: a renewal is confirmed or it is not. While a cycle rests, its caller asks
+`ensure` at least every `Terms.renew`; a standby that looks less often than every term never takes over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from contracts.errors import EbbtideError
+from contracts.errors import EbbtideError, Refused
+from reconciler.lease import (
+    LONGEST_HOLDER,
+    NO_LEASE,
+    TERMS,
+    Lease,
+    Tenure,
+    Terms,
+    Watch,
+    free_at,
+    lapsed,
+    read_lease,
+    watched,
+    write_lease,
+)
 from reconciler.ports import Store
+
+AGAIN = 5
+"""A renewal that was not confirmed is tried again after so many parts of the time between two, while a list is worked
+off: often enough before the deadline, and never once a call.
+"""
 
 
 class Leadership:
-    """One replica's claim to lead one partition; `epoch` is the one it leads with, 0 while it never led."""
+    """One replica's claim to lead one partition.
 
-    def __init__(self, store: Store, *, key: str, holder: str, monotonic: Callable[[], int]) -> None:
+    `epoch` is the one it leads with or led with last, 0 while it never led. `succeeded` is the epoch that the store
+    named last before ours (0: none), and `older` says that this store knows less than was seen elsewhere: it is a copy
+    of earlier days, or empty. `problem` says in a sentence why this replica does not lead.
+
+    `sole` is the caller's word that no other process can lead over this store, because they share a process, or a file
+    lock says so: then nothing is waited for, and a lease that was not renewed in time goes on once it is. A record that
+    somebody else wrote all the same ends that for good.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        key: str,
+        holder: str,
+        monotonic: Callable[[], int],
+        terms: Terms = TERMS,
+        sole: bool = False,
+    ) -> None:
         self.epoch = 0
+        self.succeeded = 0
+        self.older = False
+        self.problem = "this replica has not asked for the lease yet"
         self._store, self._key, self._holder, self._monotonic = store, key, holder, monotonic
+        self._terms, self._sole = terms, sole
+        self._tenure: Tenure | None = None
+        self._confirmed: Tenure | None = None
+        self._watch: Watch | None = None
+        self._seen = 0
+        self._tried = 0
+        self._resigned = False
+        if not 0 < len(holder) <= LONGEST_HOLDER:
+            raise Refused(f"a replica needs a name of at most {LONGEST_HOLDER} characters: {holder[:40]!r}")
 
     def ensure(self) -> bool:
-        """Renew the lease, or take it where nobody holds it; whether this replica leads."""
-        if self.epoch:
-            return True
-        try:
-            found = self._store.get(self._key)
-            epoch = 1 + (int(found.value) if found else 0)
-            self._store.put(self._key, str(epoch).encode(), expected=found.revision if found else "")
-        except EbbtideError:
+        """Renew the lease, or take it where it is free; whether this replica leads. Never raises."""
+        if self._resigned:
             return False
-        self.epoch = epoch
-        return True
+        now = self._monotonic()
+        tenure = self._tenure
+        if tenure is not None and (self._sole or not lapsed(tenure, now, self._terms)):
+            if now - tenure.renewed < self._terms.renew:
+                return True
+            self._renew(tenure)
+        if not self._current():
+            self._take()
+        return self._current()
 
     def holds(self) -> bool:
-        """Whether the lease still holds, by this process's own clock; asks nobody."""
-        return self.epoch > 0
+        """Whether the lease still holds, by this process's own clock; renews it first where half a term has passed."""
+        tenure = self._tenure
+        if tenure is None or not self._current():
+            return False
+        now = self._monotonic()
+        if now - tenure.renewed >= self._terms.term // 2 and now - self._tried >= self._terms.renew // AGAIN:
+            self._renew(tenure)
+        return self._current()
+
+    def raise_above(self, epoch: int) -> None:
+        """Another's epoch stands on a mark or in a journal: the next tenure exceeds it, and one that does not ends."""
+        self._seen = max(self._seen, epoch)
+        if self._tenure is not None and epoch >= self.epoch:
+            self._tenure = None
+            self.problem = f"a server carries epoch {epoch}, ours was {self.epoch}"
+
+    def resign(self) -> None:
+        """Give the lease up for good, so that a successor that looks on need not wait; for a graceful end."""
+        tenure, self._tenure, self._resigned = self._tenure, None, True
+        self.problem = "this replica gave the lease up"
+        if tenure is not None:
+            lease = Lease("", tenure.epoch, self._terms.term, tenure.beat + 1)
+            self._write(lease, tenure.revision)
+
+    def _current(self) -> bool:
+        """Whether the tenure stands; one that was not renewed in time is over, and the next has another epoch."""
+        tenure = self._tenure
+        if tenure is None:
+            return False
+        if not lapsed(tenure, self._monotonic(), self._terms):
+            return True
+        if not self._sole:
+            self._tenure = None
+        self.problem = f"the lease was not renewed for {self._terms.deadline} ms"
+        return False
+
+    def _renew(self, tenure: Tenure) -> None:
+        """Write the next beat. Without an answer nothing is confirmed; the record shows whether it is still ours."""
+        sent = self._tried = self._monotonic()
+        lease = Lease(self._holder, tenure.epoch, self._terms.term, tenure.beat + 1)
+        revision = self._write(lease, tenure.revision)
+        if revision:
+            self._tenure = self._confirmed = replace(tenure, beat=lease.beat, revision=revision, renewed=sent)
+            return
+        # a beat is used once, so that a record tells which of our writings it is
+        self._tenure = replace(tenure, beat=lease.beat)
+        self._look_again(self._tenure)
+
+    def _look_again(self, tenure: Tenure) -> None:
+        """After a renewal without an answer: go on from the record if it is ours, and let go if it is another's."""
+        watch = self._look()
+        if watch is None:
+            return
+        lease = watch.lease
+        if (lease.holder, lease.epoch) == (self._holder, tenure.epoch) and lease.beat <= tenure.beat:
+            self._tenure = replace(tenure, revision=watch.revision)
+            return
+        self._tenure, self._sole = None, False
+        self.problem = _whose(lease)
+
+    def _take(self) -> None:
+        """Take the lease where it is free."""
+        self._tenure = None
+        watch = self._look()
+        if watch is None:
+            return
+        if not (self._sole or self._ours(watch)) and self._monotonic() < free_at(watch, self._terms):
+            self.problem = _whose(watch.lease)
+            return
+        epoch = max(watch.lease.epoch, self._seen, self.epoch) + 1
+        older = watch.older or watch.lease.epoch < max(self._seen, self.epoch)
+        sent = self._monotonic()
+        revision = self._write(Lease(self._holder, epoch, self._terms.term, 0), watch.revision)
+        if revision:
+            self.epoch, self.succeeded, self.older = epoch, watch.lease.epoch, older
+            self._tenure = self._confirmed = Tenure(epoch, 0, revision, sent)
+            self._watch, self.problem = None, ""
+
+    def _ours(self, watch: Watch) -> bool:
+        """Whether the record is the one that this very process wrote, so lately that nobody led since.
+
+        After a term somebody may have, and a copy of the store may have brought our record back.
+        """
+        last = self._confirmed
+        return (
+            last is not None and watch.revision == last.revision and self._monotonic() - last.renewed < self._terms.term
+        )
+
+    def _look(self) -> Watch | None:
+        """Read the record and note since when it stands so; None where that cannot be said."""
+        try:
+            found = self._store.get(self._key)
+            lease = read_lease(found.value) if found else NO_LEASE
+        except EbbtideError as error:
+            self.problem = str(error)
+            return None
+        revision = found.revision if found else ""
+        self._watch = watched(self._watch, lease, revision, self._monotonic(), self._terms)
+        self._seen = max(self._seen, lease.epoch)
+        return self._watch
+
+    def _write(self, lease: Lease, expected: str) -> str:
+        """The new revision, or nothing where the store did not confirm it."""
+        try:
+            return self._store.put(self._key, write_lease(lease), expected=expected)
+        except EbbtideError as error:
+            self.problem = str(error)
+            return ""
+
+
+def _whose(lease: Lease) -> str:
+    if lease.epoch == 0:
+        return "the lease store is empty: whoever led is waited for"
+    if not lease.holder:
+        return f"the lease of epoch {lease.epoch} was given up: waiting until that is sure"
+    return f"{lease.holder} holds the lease with epoch {lease.epoch}"

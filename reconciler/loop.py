@@ -2,7 +2,7 @@
 
 It asks its ports, hands values to the pure core, has the steps that the guard let through carried out, and writes
 events: what is about to be done before it is done. A side that does not answer is `None` in what was seen; no exception
-of a port ends a cycle.
+of a port ends a cycle. Killed between any two of its steps, it goes on from its journal.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from reconciler.desired import Partition
 from reconciler.drafts import Scribe
 from reconciler.fleet import Fleet
 from reconciler.leadership import Leadership
+from reconciler.logbook import Logbook
 from reconciler.ports import SchedulerView
 from reconciler.steps import FINISHING, Step, StepKind
 from repo_layout.model import Estate
@@ -32,44 +33,53 @@ Answer = TypeVar("Answer")
 
 
 class Reconciler:
-    """One partition's leader: holds memory between cycles.
+    """One partition's leader: holds memory between cycles, and finds it again in its journal after a crash.
 
     `deferred` steps of the last cycle found no token, lost a race or got no answer; being level-triggered, the next
     cycle finds them again, so the caller may run it soon. `stalled` counts the cycles in a row in which none of the
-    steps that went out got done: the caller then waits longer each time. `unrecorded` are events that nobody
-    would take yet.
+    steps that went out got done: the caller then waits longer each time.
     """
 
     def __init__(
-        self, ports: Ports, appraiser: Appraiser, *, parted: Callable[[Estate], Partition], memory: Memory
+        self, ports: Ports, appraiser: Appraiser, *, parted: Callable[[Estate], Partition], memory: Memory | None = None
     ) -> None:
+        """`memory` is for rehearsals and tests; without one the journal says where to go on, or raises `Refused`."""
         self._parted = parted
         self.desired = ports.desired.look()
         self.part = parted(self.desired.estate)
         self.ports = ports
         self.appraiser = appraiser
-        self.memory = memory
+        self.logbook = Logbook(ports, appraiser, region=self.part.region)
+        self.memory = self.logbook.open() if memory is None else memory
         self.leadership = Leadership(
-            ports.store, key=f"lease/{self.part.region}", holder=ports.holder, monotonic=ports.monotonic
+            ports.store,
+            key=f"lease/{self.part.region}",
+            holder=ports.holder,
+            monotonic=ports.monotonic,
+            terms=ports.terms,
+            sole=ports.sole,
         )
         self.acting = Acting(self.part, ports, appraiser, self.leadership)
         self.deferred = 0
         self.stalled = 0
-        self.unrecorded: list[Event] = []
+
+    @property
+    def unrecorded(self) -> list[Event]:
+        """Events that the ledger's spool would not take yet."""
+        return self.logbook.unrecorded
 
     def cycle(self, *, dry_run: bool = False) -> Decision:
         """One cycle; with `dry_run`, or while another replica leads, nothing is acted on, recorded, learnt or
         remembered.
         """
-        leads = not dry_run and self.leadership.ensure()
+        leads = not dry_run and self._leads()
         self._look()
         seen = self.observe(led=leads or dry_run)
         if not leads:
             return decide(self.part, self.memory, seen, self.appraiser.rehearsal(), self.desired.commit)
-        self.memory = replace(self.memory, epoch=self.leadership.epoch)
         decision = decide(self.part, self.memory, seen, self.appraiser, self.desired.commit)
         going, waiting = self.acting.tokens.admit(decision.allowed)
-        if not self._record(decision.events, self._intents(going, decision.memory.fleet)):
+        if not self._note(decision.memory, decision.events, going):
             # what cannot be written down is not begun; what was agreed before goes on
             waiting += [step for step in going if step.kind not in FINISHING]
             going = [step for step in going if step.kind in FINISHING]
@@ -78,13 +88,24 @@ class Reconciler:
         self.memory = replace(
             decision.memory,
             fleet=done.fleet,
-            guard=guard.give_back(decision.memory.guard, seen.now, waiting),
+            guard=guard.give_back(decision.memory.guard, seen.now, waiting, decision.memory.fleet),
         )
-        self._record(done.events, ())
+        if going or waiting:
+            self._note(self.memory, done.events)
         self.deferred = len(waiting) + done.again
         failed = len(done.undone) + done.again
         self.stalled = self.stalled + 1 if failed and failed >= len(going) else 0
         return decision
+
+    def _leads(self) -> bool:
+        """Whether this replica leads, with a memory that nobody else has acted beyond."""
+        if not self.leadership.ensure():
+            return False
+        owned = self.logbook.own(self.memory, self.leadership.epoch)
+        if owned is None:
+            return False
+        self.memory = replace(owned, epoch=self.leadership.epoch)
+        return True
 
     def _look(self) -> None:
         """What the reviewed files say now; another commit is another partition."""
@@ -97,7 +118,7 @@ class Reconciler:
     def observe(self, *, led: bool = True) -> Seen:
         """Ask every port once; silence is None, never an empty answer."""
         ports = self.ports
-        now = ports.clock()
+        now, leap_ms = self.acting.look_at_clocks()
         signals = _ask(lambda: ports.provider.signals(self.memory.cursor))
         view = _ask(ports.schedulers.view)
         clusters = frozenset(contract.cluster for contract in self.part.contracts)
@@ -114,30 +135,33 @@ class Reconciler:
             verified=self.desired.trusted,
             day=ports.local_day(now),
             accepted_at=_ask(ports.accepted_at) or 0,
+            problem=self.desired.problem,
+            leap_ms=leap_ms,
+            pending=_ask(ports.recorder.pending_bytes),
+            orders=tuple(_ask(lambda: ports.orders(self.memory.order)) or ()),
+            signed=tuple(_ask(ports.signed) or ()),
         )
 
     def _scribe(self) -> Scribe:
         return Scribe(self.part.region, self.ports.clock(), self.desired.commit, self.memory.epoch)
 
-    def _record(self, events: Sequence[Event], intents: Sequence[Event]) -> bool:
-        """Write events down; those that could not be written are kept for the next time, intents are not."""
-        told = [*self.unrecorded, *events, *intents]
-        if not told:
-            return True
-        try:
-            answered(lambda: self.ports.recorder.record(told))
-        except EbbtideError:
-            self.unrecorded = [*self.unrecorded, *events]
-            return False
-        self.unrecorded = []
-        return True
+    def _note(self, memory: Memory, events: Sequence[Event], going: Sequence[Step] = ()) -> bool:
+        """Write down what is remembered, what happened, and the steps that are about to go out."""
+        return self.logbook.note(
+            memory,
+            at=self.ports.clock(),
+            commit=self.desired.commit,
+            events=events,
+            intents=[step for step in going if step.kind is not StepKind.QUARANTINE],
+            announced=self._announced(going, memory.fleet),
+        )
 
-    def _intents(self, steps: Sequence[Step], fleet: Fleet) -> list[Event]:
-        """What is about to be done, written down before it is done."""
+    def _announced(self, steps: Sequence[Step], fleet: Fleet) -> list[Event]:
+        """The events of what is about to be done, written down before it is done."""
         scribe = self._scribe()
         events = []
         for step in steps:
-            if step.kind in REQUESTS and not step.again:
+            if step.kind in REQUESTS and not step.again and step.instance not in fleet.adopting:
                 events.append(
                     about(
                         scribe,

@@ -104,16 +104,26 @@ class Versioned:
     revision: str
 
 
+LARGEST_VALUE = 65_536
+"""Bytes of one value of a store: far above what ours need, far below what any server takes."""
+
+
 class Store(Protocol):
-    """Small values that the replicas of a partition share: lease, reservations, accepted versions. Linearizable."""
+    """Small values that the replicas of a partition share: lease, reservations, accepted versions. Linearizable.
+
+    A revision stands for one value at one time and never comes again, whatever was removed meanwhile.
+    """
 
     def get(self, key: str) -> Versioned | None:
-        """The value; None when there is none. Raises `Transient` for silence."""
+        """The value; None when there is none. Raises `Transient` for silence and `Refused` for a damaged value: neither
+        says that there is none.
+        """
 
     def put(self, key: str, value: bytes, *, expected: str) -> str:
         """Replace the value whose revision is `expected` ("": where there is none) and return the new revision.
 
-        Raises `pools.provider.Conflict` when somebody else was faster; after another `Transient` it may have happened.
+        Raises `pools.provider.Conflict` when somebody else was faster, and `Refused` for more than `LARGEST_VALUE`
+        bytes; after another `Transient` it may have happened, or may still happen.
         """
 
 

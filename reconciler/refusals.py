@@ -17,6 +17,11 @@ from reconciler.steps import ADDS, Refusal
 QUIET_MS = 3_600_000
 """A cause that was not given for so long is news when it is given again; shorter gaps are the same standstill."""
 
+TOLD_AS_ONE = frozenset(
+    {Cause.STOPPED, Cause.LEASE_LOST, Cause.CLOCK_JUMPED, Cause.LISTING_STALE, Cause.IMPROBABLE_LOSS}
+)
+"""What stops the whole region is one event of its breaker (`breakers`), not one for each workload."""
+
 Given = Mapping[tuple[str, Cause], int]
 """Workload and cause of a refusal -> when it was last given."""
 
@@ -25,6 +30,8 @@ def tell(refused: Iterable[Refusal], given: Given, scribe: Scribe) -> tuple[tupl
     """An event for each workload and cause that is news, and what has been given up to now."""
     together: dict[tuple[str, Cause], list[Refusal]] = defaultdict(list)
     for refusal in refused:
+        if refusal.cause in TOLD_AS_ONE:
+            continue
         together[refusal.step.workload, refusal.cause].append(refusal)
     standing = {key: at for key, at in given.items() if scribe.now - at < QUIET_MS}
     events = tuple(_event(key, alike, scribe) for key, alike in together.items() if key not in standing)

@@ -36,7 +36,9 @@ class ClusterEntry(Declared):
 class GuardLimits(Declared):
     """What the guard lets through: in a rolling window a share and a count, over what is running.
 
-    `improbable_share` is the share of instances whose unexplained absence stops everything.
+    `improbable_share` is the share of instances whose unexplained absence stops everything, `removal_share` the share of
+    desired units that commits may take away without an approval, and `spool_limit` what events may fill that nobody
+    took further before growth stops.
     """
 
     window: Seconds = 600
@@ -45,6 +47,8 @@ class GuardLimits(Declared):
     acquire_count: Positive = 150
     replace_count: Positive = 400
     improbable_share: Percent = 10
+    removal_share: Percent = 10
+    spool_limit: SomeBytes = 2**30
     listing_age: Seconds = 180
     call_rate: Positive = 20
     call_burst: Positive = 60
@@ -161,6 +165,7 @@ class DirectoryEntry(Declared):
     deputies: tuple[Name, ...] = ()
     spend_authority_per_day: MoneyField | None = None
     valid_until: Date | None = None
+    approval_key: Annotated[str, Field(strict=True, pattern=r"^[0-9a-f]{64}$")] | None = None
 
 
 class DirectoryFile(Declared):

@@ -154,6 +154,8 @@ NOTES: Mapping[str, str] = {
     "GuardLimits.acquireCount": "The most instances that are acquired in it.",
     "GuardLimits.replaceCount": "The most instances that are acquired in it to replace lost ones.",
     "GuardLimits.improbableShare": "The share of instances, in percent, whose unexplained absence stops everything.",
+    "GuardLimits.removalShare": "The share of desired units, in percent, that commits take away without an approval.",
+    "GuardLimits.spoolLimit": "Bytes of events that nobody took further at which growth and fallback stop. Default 1GiB.",
     "GuardLimits.listingAge": "The oldest listing that is acted on.",
     "GuardLimits.callRate": "Calls to the provider a second.",
     "GuardLimits.callBurst": "Calls to the provider at once.",
@@ -185,6 +187,7 @@ NOTES: Mapping[str, str] = {
     "DirectoryEntry.deputies": "Who is asked when this one does not answer: ids, in order.",
     "DirectoryEntry.spendAuthorityPerDay": "What the person may spend a day, over all contracts that name them.",
     "DirectoryEntry.validUntil": "The last day on which the entry holds.",
+    "DirectoryEntry.approvalKey": "The public key that signs this person's approvals while the code host is down.",
     # history/<region>.yaml
     "HistoryFile.apiVersion": _VERSION,
     "HistoryFile.kind": _KIND,

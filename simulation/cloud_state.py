@@ -63,7 +63,9 @@ class Record:
 
 
 class CloudState:
-    """Everything that the cloud knows at `now`."""
+    """Everything that the cloud knows at `now`. While `tokens` is False it takes no client token: a create that is
+    asked again makes another server.
+    """
 
     def __init__(
         self, pools: Iterable[Pool], *, region: str, start: int, seed: int, parameters: CloudParameters
@@ -86,6 +88,7 @@ class CloudState:
         self.by_key: dict[tuple[str, tuple[str, str, str]], str] = {}
         self.created = 0
         self.version = 0
+        self.tokens = True
         self.reclaims: dict[str, Reclaim] = {}
         self.accounts: defaultdict[str, ReclaimAccount] = defaultdict(ReclaimAccount)
         self.advisories: dict[str, Advisory] = {}
@@ -111,6 +114,7 @@ class CloudState:
         reclaim: str = "",
         notice: Notice | None = None,
         cause: EndCause | None = None,
+        told: bool = True,
     ) -> None:
         """Reports one thing to whoever drives the cloud."""
         row = record.server if record is not None else None
@@ -124,6 +128,7 @@ class CloudState:
                 reclaim=notice.reclaim if notice is not None else reclaim,
                 notice=notice,
                 cause=cause,
+                told=told,
             )
         )
 
@@ -214,7 +219,7 @@ def end(state: CloudState, record: Record, cause: EndCause, *, reason: str = "",
     kind = LifecycleKind.FAILED if cause in (EndCause.LOST, EndCause.HOST_FAILURE) else LifecycleKind.DELETED
     if told:
         state.tell(kind, record, reason or cause.value)
-    state.happen(HappeningKind.ENDED, record, cause=cause, reclaim=notice.reclaim if notice else "")
+    state.happen(HappeningKind.ENDED, record, cause=cause, reclaim=notice.reclaim if notice else "", told=told)
     if notice is not None and notice.kind is NoticeKind.RECLAIM:
         account = state.accounts[notice.reclaim]
         if cause is EndCause.DELETED:

@@ -53,9 +53,14 @@ def _plan_rate(state: CloudState, pool: str) -> None:
 
 
 def _change_rate(state: CloudState, pool: str) -> None:
+    change_rate(state, pool)
+    _plan_rate(state, pool)
+
+
+def change_rate(state: CloudState, pool: str) -> None:
+    """The pool's rate changes now, if its tariff says so."""
     state.tariffs[pool].at(state.now)
     state.happen(HappeningKind.RATE_CHANGED, pool=pool)
-    _plan_rate(state, pool)
 
 
 def _repeat(

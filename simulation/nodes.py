@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from agent import actions as ordered
 from agent import inputs as told
 from agent.deadline import Notice, NoticeKind
-from agent.drain import Entry, begin, next_deadline, step
+from agent.drain import Entry, begin, next_deadline, replay, step
 from agent.state import DrainState
 from contracts.errors import Refused
 from contracts.model import Contract
@@ -61,7 +61,9 @@ class _Running:
 
 
 class SimulatedNodes:
-    """All agents of a region. `journals` keeps what each instance's drains saw, as a real agent's journal would."""
+    """All agents of a region. `journals` keeps what each instance's drains saw, as a real agent's journal would; `dead`
+    are instances whose agent does not run.
+    """
 
     def __init__(self, *, seed: int, gateway_bytes_s: int) -> None:
         self._random = random.Random(f"nodes/{seed}")
@@ -71,6 +73,7 @@ class SimulatedNodes:
         self._count = 0
         self._saving = 0
         self.journals: dict[str, list[Entry]] = {}
+        self.dead: set[str] = set()
 
     def next_event_at(self) -> int | None:
         """When something happens next on any node."""
@@ -81,17 +84,17 @@ class SimulatedNodes:
         """Instances whose drain has not ended."""
         return frozenset(self._drains)
 
-    def hear(self, notice: Notice, *, units: int, contract: Contract, now: int) -> bool:
-        """A node hears a notice; False when it opens no drain and changes none."""
-        current = self._drains.get(notice.instance)
-        if current is not None:
-            self._feed(notice.instance, told.NoticeSeen(notice), now)
+    def hear(self, notice: Notice, *, units: int, contract: Contract, now: int, node: str = "") -> bool:
+        """A node hears a notice; False when it opens no drain and changes none. `node` hears what is another's."""
+        instance = node or notice.instance
+        if instance in self._drains:
+            self._feed(instance, told.NoticeSeen(notice), now)
             return True
         heard = now + self._random.randint(*FIRST_ACTION_MS)
         kubernetes = contract.runs_on.kubernetes is not None
         began = told.Began(
-            node=notice.instance,
-            instance=notice.instance,
+            node=instance,
+            instance=instance,
             units=tuple(told.Unit(f"u{k}", grace_s=contract.drain.budget) for k in range(units)),
             budget_s=contract.drain.budget,
             how=told.How(contract.drain.how),
@@ -102,16 +105,39 @@ class SimulatedNodes:
             state, actions = begin(began, heard)
         except Refused:
             return False
-        self.journals.setdefault(notice.instance, []).append(Entry(heard, began))
+        self.journals.setdefault(instance, []).append(Entry(heard, began))
         running = _Running(state, now, contract, {f"u{k}" for k in range(units)}, first_action_at=heard)
-        self._drains[notice.instance] = running
+        self._drains[instance] = running
         self._saving += 1
         self._carry_out(running, actions, heard)
-        self._plan(notice.instance, running)
+        self._plan(instance, running)
         return True
+
+    def kill(self, instance: str) -> None:
+        """The agent dies: answers to what it asked are lost with it, and processes that were told to end still do."""
+        self.dead.add(instance)
+        running = self._drains.get(instance)
+        if running is not None:
+            running.agenda = [entry for entry in running.agenda if isinstance(entry[2], told.Exited)]
+            heapq.heapify(running.agenda)
+
+    def restart(self, instance: str, now: int) -> None:
+        """The agent starts again and goes on with the drain that its journal holds."""
+        self.dead.discard(instance)
+        running = self._drains.get(instance)
+        state = replay(self.journals.get(instance, ())) if running is not None else None
+        if running is None or state is None:
+            return
+        running.state = state
+        exits, running.agenda = running.agenda, []
+        self._later(running, now, told.Restarted())
+        for at, _, said in exits:
+            self._later(running, max(at, now), said)
+        self._plan(instance, running)
 
     def lost(self, instance: str) -> None:
         """The node ended under its drain, or without one."""
+        self.dead.discard(instance)
         if self._drains.pop(instance, None) is not None:
             self._saving -= 1
 
@@ -121,7 +147,7 @@ class SimulatedNodes:
         while self._due and self._due[0][0] <= to:
             at, _, instance = heapq.heappop(self._due)
             running = self._drains.get(instance)
-            if running is None:
+            if running is None or instance in self.dead:
                 continue
             while running.agenda and running.agenda[0][0] <= at:
                 _, _, said = heapq.heappop(running.agenda)

@@ -27,7 +27,9 @@ CAUSES = {NoticeKind.MAINTENANCE: EndCause.MAINTENANCE, NoticeKind.HOST_FAILURE:
 
 @dataclass(frozen=True, slots=True)
 class Taking:
-    """One act of taking hosts. `holder` is unique; it says whose a host is until it returns."""
+    """One act of taking hosts. `holder` is unique; it says whose a host is until it returns. `told` says whether the
+    event stream explains what is lost without notice.
+    """
 
     domain: Domain
     holder: str
@@ -38,6 +40,7 @@ class Taking:
     returns_at: int
     noticed: bool = True
     notice_s: int | None = None
+    told: bool = True
 
 
 def schedule_wave(state: CloudState, wave: Wave) -> str:
@@ -153,7 +156,7 @@ def _take_host(state: CloudState, taking: Taking, host: Host) -> None:
     noticed = taking.noticed and draw.random() >= state.parameters.without_notice
     withdrawn, fraction = draw.random() < state.parameters.withdrawn, 0.1 + 0.8 * draw.random()
     back = partial(_return, taking.domain, host, taking.holder)
-    told = draw.random() >= state.parameters.unexplained
+    told = draw.random() >= state.parameters.unexplained and taking.told
     records = [state.records[server] for server in host.servers]
     if not noticed or not records:
         taking.domain.turn(host, HostState.TAKEN, taking.holder)

@@ -19,9 +19,10 @@ from pools.provider import Notice
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Instance
 from reconciler.ports import Demand, NodeView, SchedulerView
+from simulation.chronicle import NodeWord
 from simulation.cloud_model import EndCause, Happening, HappeningKind
 from simulation.nodes import Drained, SimulatedNodes, notice_of
-from simulation.work import Work
+from simulation.work import Work, marked
 
 JOIN_MS = (15_000, 50_000)
 """From ACTIVE to a registered node: uniform; cloud-init and the join, measured on pre-baked images."""
@@ -45,7 +46,12 @@ class Surroundings:
 
 
 class Site:
-    """All nodes of one region, their units, and the two healthy schedulers that started them."""
+    """All nodes of one region, their units, and the two healthy schedulers that started them.
+
+    `carry` brings a notice or a withdrawal to its node (by `deliver`, at once), `joins` says whether a server that
+    boots ever becomes a node; a world with faults gives both another answer. `say` hears what becomes of nodes: which
+    server, its name, the word, and with some words an end and what was heard.
+    """
 
     def __init__(self, *, region: str, seed: int, nodes: SimulatedNodes, work: Work, world: Surroundings) -> None:
         self._region = region
@@ -56,18 +62,27 @@ class Site:
         self._views: dict[str, NodeView] = {}
         self._drained: dict[str, str] = {}
         self._joined_at: dict[str, int] = {}
+        self._servers: dict[str, str] = {}
+        self._unheard: dict[str, list[tuple[NodeNotice, str, str, str]]] = {}
+        self.carry: Callable[[Notice, Callable[[Notice], None]], None] = _at_once
+        self.joins: Callable[[str], bool] = lambda _: self._random.random() >= NEVER_JOINS
+        self.say: Callable[[str, str, NodeWord, int, str], None] = _unsaid
         self.lost = 0
         self.first_action_ms: list[int] = []
 
     def view(self) -> SchedulerView:
         """Demand and nodes, as two healthy schedulers would show them."""
-        for name in self.work.dirty:
+        for name in sorted(self.work.dirty):
             slots = self.work.by_instance.get(name)
-            if slots is None or not slots.joined:
+            if slots is None or not slots.joined or name not in self._joined_at:
                 self._views.pop(name, None)
                 continue
             self._views[name] = NodeView(
-                name, self._joined_at[name], len(slots.runs), covered=True, drained=self._drained.get(name, "")
+                name,
+                self._joined_at[name],
+                len(slots.runs),
+                covered=name not in self.nodes.dead,
+                drained=self._drained.get(name, ""),
             )
         self.work.dirty.clear()
         demands = {}
@@ -80,6 +95,7 @@ class Site:
         """A node that is gone leaves its scheduler."""
         if self._joined_at.pop(name, None) is None:
             raise Gone(name)
+        self.work.dirty.add(name)
 
     def ask_return(self, name: str, *, ends_at: int, cause_event: str) -> None:
         """An agreed return: the node drains by `ends_at`."""
@@ -87,17 +103,16 @@ class Site:
         if slots is None:
             raise Gone(name)
         told = notice_of(name, reclaim="", kind=NoticeKind.RETURN, issued_at=self._world.now(), ends_at=ends_at)
-        self._begin_drain(name, told, cause_event, cause_event)
+        self._begin_drain(name, told, cause_event, cause_event, cause_event)
 
     def on_cloud(self, happened: Happening) -> None:
         """One thing that the cloud did."""
         match happened.kind:
             case HappeningKind.ACTIVE:
                 self._booted(happened)
-            case HappeningKind.NOTICED if happened.notice is not None:
-                self._noticed(happened.notice)
-            case HappeningKind.WITHDRAWN if happened.notice is not None:
-                self._withdrawn(happened.notice)
+            case HappeningKind.NOTICED | HappeningKind.WITHDRAWN if happened.notice is not None:
+                self._world.poke()
+                self.carry(happened.notice, self.deliver)
             case HappeningKind.MOVED:
                 self.work.moved(happened.name, happened.pool, happened.at)
             case HappeningKind.ENDED:
@@ -107,8 +122,9 @@ class Site:
 
     def _booted(self, happened: Happening) -> None:
         instance = self._world.instance(happened.name)
-        if instance is None:
-            return
+        if instance is None or happened.name in self.work.by_instance:
+            return  # not ours, or a second server under one key: its node name is taken
+        self._servers[happened.name] = happened.server
         self.work.booted(
             happened.name,
             workload=instance.workload,
@@ -118,17 +134,20 @@ class Site:
             cause=instance.cause,
             now=happened.at,
         )
-        if self._random.random() >= NEVER_JOINS:
+        if self.joins(happened.name):
             self._world.at(happened.at + self._random.randint(*JOIN_MS), lambda: self._join(happened.name))
 
     def _join(self, name: str) -> None:
         if name in self.work.by_instance and name not in self._joined_at:
             self._joined_at[name] = self._world.now()
             self.work.joined(name, self._world.now())
+            self._say(name, NodeWord.JOINED)
+            self._say(name, NodeWord.COVERED)
 
-    def _noticed(self, notice: Notice) -> None:
-        slots = self.work.by_instance.get(notice.name)
-        self._world.poke()
+    def deliver(self, notice: Notice, node: str = "") -> None:
+        """A node hears a notice or a withdrawal; `node` where it is another than the one that the notice names."""
+        name = node or notice.name
+        slots = self.work.by_instance.get(name)
         if slots is None or not slots.joined:
             return
         told = notice_of(
@@ -137,16 +156,53 @@ class Site:
             kind=NoticeKind(notice.kind.value),
             issued_at=notice.issued_at,
             ends_at=notice.ends_at,
+            withdrawn=notice.withdrawn,
         )
         subject = f"{notice.id}/{notice.name}"
-        cause_event = event_id(EventType.NOTICE_RECEIVED, self._region, subject)
-        self._begin_drain(notice.name, told, cause_event, subject)
+        if not notice.withdrawn:
+            caused_by = event_id(EventType.NOTICE_RECEIVED, self._region, subject)
+            self._begin_drain(name, told, caused_by, subject, notice.id)
+        elif name in self.nodes.dead:
+            self._unheard.setdefault(name, []).append((told, "", "", ""))
+        elif name in self.nodes.draining:
+            self.nodes.hear(told, units=0, contract=self.work.workloads[slots.workload].contract, now=self._world.now())
+        elif slots.draining:
+            self._drained.pop(name, None)
+            self.work.undrain(name, self._world.now())
+            self._say(name, NodeWord.WITHDRAWN)
 
-    def _begin_drain(self, name: str, told: NodeNotice, caused_by: str, subject: str) -> None:
+    def agent_died(self, name: str) -> None:
+        """The node's agent dies; its drain stands still, and what is said to it waits."""
+        self.nodes.kill(name)
+        self.work.dirty.add(name)
+        self._say(name, NodeWord.UNCOVERED)
+
+    def agent_back(self, name: str) -> None:
+        """The agent starts again: it goes on with the drain in its journal and hears what was said last."""
+        self.nodes.restart(name, self._world.now())
+        self.work.dirty.add(name)
+        self._say(name, NodeWord.COVERED)
+        for told, caused_by, subject, heard in self._unheard.pop(name, ()):
+            slots = self.work.by_instance.get(name)
+            if slots is not None and not told.withdrawn:
+                self._begin_drain(name, told, caused_by, subject, heard)
+            elif slots is not None and name in self.nodes.draining:
+                contract = self.work.workloads[slots.workload].contract
+                self.nodes.hear(told, units=0, contract=contract, now=self._world.now())
+
+    def _begin_drain(self, name: str, told: NodeNotice, caused_by: str, subject: str, heard: str) -> None:
+        if name in self.nodes.dead:
+            self._unheard.setdefault(name, []).append((told, caused_by, subject, heard))
+            return
         slots = self.work.by_instance[name]
         contract = self.work.workloads[slots.workload].contract
         began = name not in self.nodes.draining
-        units = self.work.drain(name, self._world.now(), subject)
+        if told.instance != name:  # another's notice: the agent tells, and nothing on the node changes
+            self.nodes.hear(told, units=len(slots.runs), contract=contract, now=self._world.now(), node=name)
+            return
+        self._say(name, NodeWord.HEARD, told.ends_at, heard)
+        drill = told.kind is NoticeKind.DRILL
+        units = self.work.drain(name, self._world.now(), subject, drill=drill)
         if self.nodes.hear(told, units=units, contract=contract, now=self._world.now()) and began:
             self._world.emit(
                 self._world.scribe(self._world.now()).event(
@@ -157,29 +213,11 @@ class Site:
                     workload=slots.workload,
                     pool=slots.pool,
                     instance=name,
-                    data={"ends_at": told.ends_at, "units": units},
+                    data={"ends_at": told.ends_at, "units": units, **marked(drill=drill)},
                 )
             )
             slots.notice = f"{name}/{told.issued_at}"
-
-    def _withdrawn(self, notice: Notice) -> None:
-        self._world.poke()
-        slots = self.work.by_instance.get(notice.name)
-        if slots is None or not slots.joined:
-            return
-        told = notice_of(
-            notice.name,
-            reclaim=notice.reclaim,
-            kind=NoticeKind(notice.kind.value),
-            issued_at=notice.issued_at,
-            ends_at=notice.ends_at,
-            withdrawn=True,
-        )
-        if notice.name in self.nodes.draining:
-            self.nodes.hear(told, units=0, contract=self.work.workloads[slots.workload].contract, now=self._world.now())
-        elif slots.draining:
-            self._drained.pop(notice.name, None)
-            self.work.undrain(notice.name, self._world.now())
+            self._say(name, NodeWord.DRAINING, told.ends_at)
 
     def on_drained(self, drained: Drained) -> None:
         """One drain that ended."""
@@ -196,9 +234,10 @@ class Site:
             workload=slots.workload,
             pool=slots.pool,
             instance=drained.instance,
-            data={"outcome": drained.outcome, "slow_unit": drained.slow_unit},
+            data={"outcome": drained.outcome, "slow_unit": drained.slow_unit, **marked(drill=slots.drill)},
         )
         self._world.emit(event)
+        self._say(drained.instance, NodeWord(drained.outcome))
         if drained.outcome == "withdrawn":
             self.work.undrain(drained.instance, drained.at)
             return
@@ -208,10 +247,15 @@ class Site:
     def _ended(self, happened: Happening) -> None:
         name = happened.name
         slots = self.work.by_instance.get(name)
+        if self._servers.get(name, happened.server) != happened.server:
+            return  # a second server under the same key, which never was the node
         if happened.cause is not EndCause.DELETED:
             self.lost += 1
             self._world.poke()
         self._drained.pop(name, None)
+        self._say(name, NodeWord.LEFT)
+        self._servers.pop(name, None)
+        self._unheard.pop(name, None)
         if slots is None:
             return
         if slots.runs:
@@ -227,3 +271,16 @@ class Site:
             )
         self.nodes.lost(name)
         self.work.ended(name, happened.at)
+
+    def _say(self, name: str, word: NodeWord, ends_at: int = 0, heard: str = "") -> None:
+        server = self._servers.get(name)
+        if server is not None:
+            self.say(server, name, word, ends_at, heard)
+
+
+def _at_once(notice: Notice, deliver: Callable[[Notice], None]) -> None:
+    deliver(notice)
+
+
+def _unsaid(_: str, __: str, ___: NodeWord, ____: int, _____: str) -> None:
+    """Nobody listens to nodes."""

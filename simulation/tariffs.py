@@ -50,6 +50,12 @@ class Tariff:
         """When the rate changes after the last time asked for; None when never."""
         return self._next
 
+    def hasten(self, instant: int) -> None:
+        """The next change comes at this time, which nobody has asked about yet, instead of its own."""
+        if self._next is not None:
+            self._extend(instant)
+            self._next = max(instant, self._starts[-1] + 1)
+
     def at(self, instant: int) -> tuple[Decimal, int]:
         """The rate at this time and since when it holds."""
         self._extend(instant)

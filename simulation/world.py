@@ -1,8 +1,8 @@
 """A whole region under the reconciler, from one seed: cloud, schedulers, nodes and work on one clock.
 
-Wires the simulated cloud, the nodes' drain machines and the workloads to the real reconciler loop, and lets time pass
-from event to event. The same class serves the demo, the day benchmark and policy comparisons; what differs is the
-`Policy`. It decides nothing itself.
+Wires the simulated cloud, the nodes' drain machines and the workloads to whoever decides (`simulation.leader.Control`),
+and lets time pass from event to event. The same class serves the demo, the day benchmark, policy comparisons and
+histories full of faults; what differs is the `Policy` and the control. It decides nothing itself.
 """
 
 from __future__ import annotations
@@ -10,39 +10,24 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from reconciler.appraisal import PastHour
-from reconciler.cycle import Decision, Memory
+from reconciler.cycle import Decision
 from reconciler.drafts import Scribe
 from reconciler.fleet import Instance
-from reconciler.loop import Ports, Reconciler
-from reconciler.steps import Step
-from reconciler.store_memory import MemoryStore
+from reconciler.loop import Reconciler
 from repo_layout.model import Estate
 from simulation.cloud import SimulatedCloud
-from simulation.cloud_model import CloudParameters, Wave
+from simulation.cloud_model import CloudParameters, Happening, Wave
 from simulation.demand import changes
-from simulation.machine import CalmMachine
+from simulation.leader import Control, Keeper, Leader
 from simulation.moments import Moment
 from simulation.nodes import SimulatedNodes
 from simulation.policies import Policy
 from simulation.site import Site, Surroundings
 from simulation.work import Work, storage_charges
-
-CYCLE_MS = 300_000
-"""Ranking and placement every five minutes."""
-
-SAMPLE_MS = 900_000
-"""Pictures and scores need no finer grain than a quarter of an hour."""
-
-POKE_MS = 5_000
-"""A notice or loss is answered by a cycle this much later, so that a wave is answered once."""
-
-LONGEST_BACKOFF = 6
-"""Doublings of that wait while nothing gets done: more would exceed a cycle."""
 
 DAY_MS = 86_400_000
 HOUR_MS = 3_600_000
@@ -92,19 +77,23 @@ class Run:
     first_action_ms: list[int] = field(default_factory=list)
 
 
-class Keeper(Protocol):
-    """Where a world's events go."""
-
-    def record(self, events: Sequence[Event]) -> None:
-        """Keep them."""
-
-
 class World:
-    """One region on one clock."""
+    """One region on one clock.
 
-    def __init__(self, setting: Setting, policy: Policy, recorder: Keeper) -> None:
+    `control` makes whoever decides in it, by default one reconciler to which nothing happens. `hear` is told of
+    everything that the cloud does, and `wanted` of every change of demand, before anybody else is.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        policy: Policy,
+        recorder: Keeper,
+        control: Callable[[World, Policy], Control] = Leader,
+    ) -> None:
         self.setting = setting
         self.now = setting.start
+        self.end = setting.start + int(setting.days * DAY_MS)
         self.run_result = Run(
             setting,
             SimulatedCloud(
@@ -123,7 +112,7 @@ class World:
             setting.estate.contracts_of(setting.region),
             self._scribe,
             self.pending.append,
-            lambda name, until: self._at(until, lambda: self.work.loaded(name, self.now)),
+            lambda name, until: self.at(until, lambda: self.work.loaded(name, self.now)),
         )
         self.nodes = SimulatedNodes(seed=setting.seed, gateway_bytes_s=region.checkpoint_gateway)
         self.site = Site(
@@ -133,35 +122,34 @@ class World:
             work=self.work,
             world=Surroundings(
                 now=lambda: self.now,
-                at=self._at,
+                at=self.at,
                 emit=self.pending.append,
                 scribe=self._scribe,
                 instance=self._instance,
-                poke=lambda: self._poke(POKE_MS),
+                poke=lambda: self.control.poke(),  # noqa: PLW0108  # the control comes later
             ),
         )
         self.run_result.first_action_ms = self.site.first_action_ms
-        self.policy = policy
-        policy.appraiser.remember(policy.part, setting.past)
-        self.reconciler = _leader(self, policy)
+        self.hear: Callable[[Happening], None] = _ignore
+        self.wanted: Callable[[str, int], None] = _ignore_wish
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
-        self._cycle_at = setting.start + CYCLE_MS // 5
-        self._sample_at = setting.start
+        policy.appraiser.remember(policy.part, setting.past)
+        self.control = control(self, policy)
         self.cloud.schedule(setting.waves)
-        end = setting.start + int(setting.days * DAY_MS)
-        for at in range(setting.start + HOUR_MS, end, HOUR_MS):
-            self._at(at, self._charge_hour)
-        for contract in setting.estate.contracts_of(setting.region):
-            for at, units in changes(contract, seed=setting.seed, start=setting.start, end=end):
-                self._at(at, lambda name=contract.name, n=units: self.work.want(name, n, self.now))  # type: ignore[misc]  # defaults bind the loop's values
+        self._plan_demand()
+
+    @property
+    def reconciler(self) -> Reconciler:
+        """The reconciler that leads."""
+        return self.control.reconciler
 
     def run(self, progress: Callable[[Progress], None] | None = None) -> Run:
         """Let the whole setting pass and close the books."""
         self._until_end(progress)
-        self._cycle()  # what ended since the last cycle is written down
+        self.control.finish()
         self.work.close_books(self.now)
-        self._flush()
+        self.flush()
         return self.run_result
 
     def one_cycle(self, progress: Callable[[Progress], None] | None = None, *, dry_run: bool) -> Decision:
@@ -170,52 +158,60 @@ class World:
         decision = self.reconciler.cycle(dry_run=dry_run)
         if not dry_run:
             self.work.close_books(self.now)
-            self._flush()
+            self.flush()
         return decision
 
+    def at(self, at: int, action: Callable[[], None]) -> None:
+        """Something happens at an instant; equal instants keep the order in which they were put."""
+        self._count += 1
+        heapq.heappush(self._timers, (at, self._count, action))
+
+    def spend(self, until: int) -> None:
+        """Let time pass inside a call: the world goes on, and others act meanwhile."""
+        while (due := self._next()) <= until:
+            self.now = max(self.now, due)
+            self._pass()
+            if self.control.next_at() <= self.now:
+                self.control.act()
+        self.now = max(self.now, until)
+        self._pass()
+
+    def flush(self) -> None:
+        """Hand over what the nodes told."""
+        if self.pending:
+            events, self.pending[:] = list(self.pending), []
+            self._recorder.record(events)
+
     def _until_end(self, progress: Callable[[Progress], None] | None) -> None:
-        end = self.setting.start + int(self.setting.days * DAY_MS)
         told = Progress()
         while True:
-            times = [self._cycle_at]
-            if self._timers:
-                times.append(self._timers[0][0])
-            nexts = (self.cloud.next_event_at(), self.nodes.next_event_at())
-            times += [at for at in nexts if at is not None]
-            self.now = max(self.now, min(times))
-            if self.now >= end:
+            self.now = max(self.now, self._next())
+            if self.now >= self.end:
                 break
             self._pass()
-            if self.now >= self._cycle_at:
-                self._cycle()
-                if progress is not None:
-                    self._tell(told, end)
-                    progress(told)
-        self.now = end
+            if self.now >= self.control.next_at() and self.control.act() and progress is not None:
+                _tell(told, self)
+                progress(told)
+        self.now = self.end
         self._pass()
+
+    def _next(self) -> int:
+        times = [self.control.next_at()]
+        if self._timers:
+            times.append(self._timers[0][0])
+        nexts = (self.cloud.next_event_at(), self.nodes.next_event_at())
+        times += [at for at in nexts if at is not None]
+        return min(times)
 
     def _pass(self) -> None:
         for happened in self.cloud.advance(self.now):
+            self.hear(happened)
             self.site.on_cloud(happened)
         for drained in self.nodes.advance(self.now):
             self.site.on_drained(drained)
         while self._timers and self._timers[0][0] <= self.now:
             _, _, action = heapq.heappop(self._timers)
             action()
-
-    def _cycle(self) -> None:
-        decision = self.reconciler.cycle()
-        self._flush()
-        self.run_result.decisions += 1
-        for refusal in decision.refused:
-            key = refusal.cause.value
-            self.run_result.refusals[key] = self.run_result.refusals.get(key, 0) + 1
-        if self.now >= self._sample_at:
-            self._sample_at = (self.now // SAMPLE_MS + 1) * SAMPLE_MS
-            self.run_result.moments.append(self.policy.sample(self.now, decision, self.work))
-        self._cycle_at = (self.now // CYCLE_MS + 1) * CYCLE_MS
-        if self.reconciler.deferred:
-            self._poke(min(CYCLE_MS, POKE_MS << min(max(0, self.reconciler.stalled - 1), LONGEST_BACKOFF)))
 
     def _charge_hour(self) -> None:
         """Checkpoint storage and our own footprint, charged an hour at a time for the hour that ends."""
@@ -237,56 +233,38 @@ class World:
                 )
             )
 
-    def _flush(self) -> None:
-        if self.pending:
-            events, self.pending[:] = list(self.pending), []
-            self._recorder.record(events)
+    def _plan_demand(self) -> None:
+        setting = self.setting
+        for at in range(setting.start + HOUR_MS, self.end, HOUR_MS):
+            self.at(at, self._charge_hour)
+        for contract in setting.estate.contracts_of(setting.region):
+            for at, units in changes(contract, seed=setting.seed, start=setting.start, end=self.end):
+                self.at(at, lambda name=contract.name, n=units: self._want(name, n))  # type: ignore[misc]  # defaults bind the loop's values
 
-    def _poke(self, delay: int) -> None:
-        self._cycle_at = min(self._cycle_at, self.now + delay)
-
-    def _at(self, at: int, action: Callable[[], None]) -> None:
-        self._count += 1
-        heapq.heappush(self._timers, (at, self._count, action))
+    def _want(self, workload: str, units: int) -> None:
+        self.wanted(workload, units)
+        self.work.want(workload, units, self.now)
 
     def _scribe(self, now: int) -> Scribe:
         return Scribe(self.setting.region, now, self.setting.estate.commit, 1, actor="node")
 
     def _instance(self, name: str) -> Instance | None:
-        return self.reconciler.memory.fleet.instances.get(name)
-
-    def _tell(self, told: Progress, end: int) -> None:
-        told.now = self.now
-        told.share = (self.now - self.setting.start) / (end - self.setting.start)
-        told.instances = len(self.work.by_instance)
-        told.draining = len(self.nodes.draining)
-        told.lost = self.site.lost
-        told.cycles = self.run_result.decisions
+        return self.control.known(name)
 
 
-def _user_data(step: Step) -> bytes:
-    return f"#cloud-config\n# {step.instance} {step.workload}\n".encode()
+def _tell(told: Progress, world: World) -> None:
+    setting = world.setting
+    told.now = world.now
+    told.share = (world.now - setting.start) / (world.end - setting.start)
+    told.instances = len(world.work.by_instance)
+    told.draining = len(world.nodes.draining)
+    told.lost = world.site.lost
+    told.cycles = world.run_result.decisions
 
 
-def _leader(world: World, policy: Policy) -> Reconciler:
-    """The real loop, wired to this world."""
-    machine = CalmMachine(world.setting.estate, world.pending)
-    return Reconciler(
-        Ports(
-            provider=world.cloud,
-            schedulers=world.site,
-            nodes=world.site,
-            recorder=machine,
-            stop=machine,
-            desired=machine,
-            store=MemoryStore(),
-            journal=machine,
-            clock=lambda: world.now,
-            monotonic=lambda: world.now,
-            local_day=lambda now: str(now // DAY_MS),
-            user_data=_user_data,
-        ),
-        policy.appraiser,
-        parted=lambda _: policy.part,
-        memory=Memory(epoch=1, listed_at=world.setting.start),
-    )
+def _ignore(_: Happening) -> None:
+    """Nobody listens to the cloud."""
+
+
+def _ignore_wish(_: str, __: int) -> None:
+    """Nobody listens to demand."""

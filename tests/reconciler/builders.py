@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
+from contracts.approval import SignedApproval
 from contracts.model import Contract
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.fake import FakeCloud, FakeProvider
 from pools.provider import Listing, Mark, Part, Server, Signals, Status
 from reconciler.appraisal import Appraiser
+from reconciler.breakers import Order
 from reconciler.census import Sight
 from reconciler.cycle import Decision, Memory
 from reconciler.desired import Partition, partition
@@ -174,6 +176,9 @@ class Region:
         self.recorder = FakeRecorder()
         self.stop = FakeStop()
         self.accepted_at = 0
+        self.orders: list[Order] = []
+        self.signed: list[SignedApproval] = []
+        self.set_by = 0  # by how much somebody set the machine's clock
         self.desired = FakeDesired(self.part.estate)
         self.store = MemoryStore()
         self.journal = FakeJournal()
@@ -190,11 +195,14 @@ class Region:
             desired=self.desired,
             store=self.store,
             journal=self.journal,
-            clock=lambda: self.now,
+            clock=lambda: self.now + self.set_by,
             monotonic=lambda: self.now,
             local_day=lambda now: str(now // 86_400_000),
             user_data=lambda _: b"",
             accepted_at=lambda: self.accepted_at,
+            orders=lambda after: [order for order in self.orders if order.number > after],
+            signed=lambda: self.signed,
+            sole=True,
         )
         return Reconciler(
             ports,

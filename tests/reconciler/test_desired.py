@@ -7,8 +7,8 @@ from dataclasses import replace
 from ledger.events import Paid
 from pools.provider import ProjectQuota, Quota, Reclaim
 from reconciler.claims import Claim
-from reconciler.cycle import _paused
 from reconciler.desired import Facts, closed_pools, in_maintenance, partition, problem, wanted
+from reconciler.eyes import paused_in
 from reconciler.fleet import Fleet, Phase
 from reconciler.problem import Count, Held, Placement, PoolSupply, Problem, Resources
 from tests.reconciler.builders import (
@@ -133,7 +133,7 @@ def test_a_maintenance_window_closes_the_pool_daily_for_its_length() -> None:
 def test_a_pause_holds_for_its_scope_and_no_further() -> None:
     def paused(scope: str) -> tuple[frozenset[str], frozenset[str]]:
         lines = f"pauses: [{{{scope}, reason: a test of the pauses}}]\n"
-        found = _paused(partition(estate(with_settings(lines)), REGION))
+        found = paused_in(partition(estate(with_settings(lines)), REGION))
         return found.workloads, found.pools
 
     both = frozenset({FORECAST, HINDCAST})

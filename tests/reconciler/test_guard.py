@@ -281,7 +281,7 @@ def test_after_blindness_of_any_length_limits_grow_back_over_cycles() -> None:
     steps = [step(number=n) for n in range(1000, 1300)]
     state, sizes = judged(sees=eyes(listed_at=0)).state, []
     for cycle in range(5):
-        now = START + cycle * 20 * MINUTE
+        now = START + cycle * 11 * MINUTE
         verdict = judged(*steps, state=state, sees=eyes(now=now, listed_at=now))
         sizes.append(len(verdict.allowed))
         if cycle == 0:

@@ -25,9 +25,9 @@ def test_the_path_is_read_each_time(tmp_path: Path) -> None:
     assert not switch.reason()
     switch.stop("now", "tides-lead")
     assert switch.reason()
-    assert switch.resume()
+    assert switch.resume("tides-lead")
     assert not switch.reason()
-    assert not switch.resume()
+    assert not switch.resume("tides-lead")
 
 
 def test_an_empty_file_and_a_file_nobody_can_read_both_stop(tmp_path: Path) -> None:

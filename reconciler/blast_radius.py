@@ -1,0 +1,174 @@
+"""How much may go out in one rolling window: releases by share and number, growth and replacements by number.
+
+Used by `guard` alone. Pure. What the window let through is a history of (time, number); after an outage of any length,
+a restart, another leader's term or a long pause the limits grow back over some cycles, so that no burst reconciles what
+drifted meanwhile. Each limit says its numbers in words that add up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from ledger.causes import Cause
+from reconciler.fleet import Fleet, Phase
+from reconciler.pacing import RAMP_CYCLES, ramp_share
+from reconciler.steps import Refusal, Step, StepKind
+from repo_layout.documents import GuardLimits
+
+PAUSE_MS = 900_000
+"""Three cycles of five minutes: whoever did not decide for so long was away, whatever the reason."""
+
+History = tuple[tuple[int, int], ...]
+
+NO_FLEET = Fleet()
+
+
+@dataclass(frozen=True, slots=True)
+class GuardState:
+    """What the guard let through in its window: (time, number) by kind, and complete cycles since it last was blind.
+
+    `judged_at` and `epoch` are those of the last cycle, `silent` the workloads whose scheduler did not answer in it. A
+    new memory has seen nothing yet: it begins as after an outage.
+    """
+
+    released: History = ()
+    acquired: History = ()
+    replaced: History = ()
+    cycles_since_blind: int = 0
+    judged_at: int = 0
+    epoch: int = 0
+    silent: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What of one limit is left in this window: `full` without the ramp, and the numbers in words."""
+
+    left: int
+    full: int
+    text: str
+
+
+def spends(step: Step, fleet: Fleet) -> StepKind | None:
+    """Whose limit a step counts against, if any.
+
+    A release is whatever ends or lets go of something that may still run: a release, a disownment, the deletion of a
+    second server under one key, and of a server that had been a node and is broken only by the provider's word. What is
+    asked again, and what was agreed before, counted the first time.
+    """
+    if step.again or agreed(step, fleet):
+        return None
+    if step.kind in (StepKind.ACQUIRE, StepKind.REPLACE, StepKind.RELEASE):
+        return step.kind
+    if step.kind is StepKind.DISOWN:
+        return StepKind.RELEASE
+    if step.kind is StepKind.DELETE:
+        instance = fleet.instances.get(step.instance)
+        twin = instance is not None and bool(instance.server) and step.server != instance.server
+        broken = instance is not None and instance.phase is Phase.FAILED and instance.joined_at > 0
+        return StepKind.RELEASE if twin or broken else None
+    return None
+
+
+def agreed(step: Step, fleet: Fleet) -> bool:
+    """Whether a release was decided before, and only its word to the node goes out again."""
+    instance = fleet.instances.get(step.instance)
+    return step.kind is StepKind.RELEASE and instance is not None and (instance.released or instance.release_told)
+
+
+def aged(
+    state: GuardState, *, now: int, epoch: int, leap_ms: int, silent: frozenset[str], limits: GuardLimits
+) -> GuardState:
+    """The state as it stands at `now`, before this cycle: the window moved on, and the ramp begun again where a term, a
+    process, a pause or a scheduler's silence ended since.
+
+    Times move with a clock that was set, so that the window is as long as ever; none lies ahead.
+    """
+    horizon = now - limits.window * 1000
+
+    def kept(history: History) -> History:
+        moved = ((min(at + leap_ms, now), count) for at, count in history)
+        return tuple(entry for entry in moved if entry[0] > horizon)
+
+    another = bool(state.epoch) and state.epoch != epoch
+    paused = bool(state.judged_at) and now - state.judged_at > PAUSE_MS
+    heard_again = bool(state.silent - silent)
+    return replace(
+        state,
+        released=kept(state.released),
+        acquired=kept(state.acquired),
+        replaced=kept(state.replaced),
+        cycles_since_blind=0 if another or paused or heard_again else state.cycles_since_blind,
+        judged_at=now,
+        epoch=epoch,
+        silent=silent,
+    )
+
+
+def spent(state: GuardState, at: int, counts: Mapping[StepKind, int]) -> GuardState:
+    """The state with so many more steps by kind, or fewer."""
+    return replace(
+        state,
+        released=_add(state.released, at, counts.get(StepKind.RELEASE, 0)),
+        acquired=_add(state.acquired, at, counts.get(StepKind.ACQUIRE, 0)),
+        replaced=_add(state.replaced, at, counts.get(StepKind.REPLACE, 0)),
+    )
+
+
+def after(state: GuardState, *, sees: bool) -> GuardState:
+    """The state after one cycle: one more with open eyes, or none."""
+    return replace(state, cycles_since_blind=min(RAMP_CYCLES, state.cycles_since_blind + 1) if sees else 0)
+
+
+def give_back(state: GuardState, at: int, steps: Iterable[Step], fleet: Fleet = NO_FLEET) -> GuardState:
+    """The state without the steps of the cycle at `at` that were allowed and did not go out after all; `fleet` is the
+    one that they were judged by.
+    """
+    counts: dict[StepKind, int] = Counter()
+    for step in steps:
+        kind = spends(step, fleet)
+        if kind is not None:
+            counts[kind] -= 1
+    return spent(state, at, counts)
+
+
+def rooms(fleet: Fleet, limits: GuardLimits, state: GuardState) -> dict[StepKind, Room]:
+    """Room by kind of step. Shares are of everything alive, and the text shows it class by class."""
+    ramp = ramp_share(state.cycles_since_blind)
+    minutes = limits.window // 60
+    alive = fleet.alive()
+    by_phase = Counter(instance.phase for instance in alive)
+    classes = " + ".join(f"{by_phase[phase]} {phase.value}" for phase in Phase if by_phase[phase]) or "none"
+    share = max(1, len(alive) * limits.release_share // 100)
+    shown = f"at most {limits.release_share} % of {len(alive)} alive ({classes}) and at most {limits.release_count}"
+    limited = (
+        (StepKind.RELEASE, "released", state.released, min(limits.release_count, share), shown),
+        (StepKind.ACQUIRE, "acquired", state.acquired, limits.acquire_count, ""),
+        (StepKind.REPLACE, "replaced", state.replaced, limits.replace_count, ""),
+    )
+    left = {}
+    for kind, done, history, whole, more in limited:
+        used = sum(number for _, number in history)
+        allowed = max(1, int(whole * ramp))
+        text = f"{used} {done} in {minutes} min, {allowed} allowed"
+        if more:
+            text += f": {more}"
+        if ramp < 1:
+            text += f"; {ramp:g} of {whole} while limits grow back"
+        left[kind] = Room(max(0, allowed - used), max(0, whole - used), text)
+    return left
+
+
+def over(step: Step, kind: StepKind, left: Mapping[StepKind, Room], counts: Mapping[StepKind, int]) -> Refusal | None:
+    """The refusal of a step for whose kind nothing is left."""
+    room, done = left[kind], counts.get(kind, 0)
+    if done < room.left:
+        return None
+    cause = Cause.BLAST_RADIUS if kind is StepKind.RELEASE else Cause.ACQUIRE_LIMIT
+    return Refusal(step, Cause.RAMP if done < room.full else cause, f"{room.text}; this cycle already {done}")
+
+
+def _add(history: History, at: int, count: int) -> History:
+    return (*history, (at, count)) if count else history

@@ -1,0 +1,142 @@
+"""What a reconciler writes down before it acts, and finds again after a crash: its journal first, then its spool.
+
+Used by `loop` alone. The journal holds what the spool is about to be told, and where the spool stood, so that each
+event reaches it exactly once, whatever ends the process when. The spool never runs ahead of the journal: what the
+journal does not take stays in memory, and an older entry finds it again by looking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from contracts.errors import EbbtideError
+from ledger.events import Event
+from reconciler.acting import Ports, answered
+from reconciler.appraisal import Appraiser
+from reconciler.cycle import Memory
+from reconciler.lessons import learnt_of, lessons_of
+from reconciler.resume import Resumed, at_term, resume
+from reconciler.saved import Saved, Writer, decode
+from reconciler.steps import Step
+
+Answer = TypeVar("Answer")
+
+
+class Logbook:
+    """One replica's journal and spool. `unrecorded` are events that the spool has not taken yet.
+
+    `lineage` names the memory that is kept here, from the first act that rests on it. The store says whose memory the
+    last act rested on: a memory that others have acted beyond is no memory to go on with, since what they released
+    would look lost.
+    """
+
+    def __init__(self, ports: Ports, appraiser: Appraiser, *, region: str) -> None:
+        self.unrecorded: list[Event] = []
+        self.lineage = ""
+        self._ports, self._appraiser, self._region = ports, appraiser, region
+        self._writer = Writer()
+        self._owned_in = 0
+
+    def open(self) -> Memory:
+        """The memory that an earlier process left, or an empty one; events that it had not told yet are told first.
+
+        Raises `Refused` for a journal that is damaged, or of another version: that is never an empty disk.
+        """
+        journal = self._ports.journal
+        content = journal.load() if journal is not None else None
+        if content is None:
+            return Memory()
+        saved = decode(content)
+        found: Resumed = resume(saved, region=self._region, position=self._ports.recorder.position())
+        self._appraiser.take_up(learnt_of(saved.lessons, found.memory.fleet, self._appraiser.outlook))
+        self.lineage = saved.lineage
+        self._record(found.events)
+        return found.memory
+
+    def own(self, memory: Memory, epoch: int) -> Memory | None:
+        """The memory to act on in this term: the one in hand, or an empty one where others have acted beyond it.
+
+        Asks the store once a term; None while that does not answer, and then nothing may be done.
+        """
+        if self._owned_in == epoch:
+            return memory
+        store, key = self._ports.store, f"memory/{self._region}"
+        try:
+            found = answered(lambda: store.get(key))
+            said = found.value.decode(errors="replace") if found is not None else ""
+            beyond = bool(said and self.lineage and said != self.lineage)
+            lineage = self.lineage if self.lineage and not beyond else f"{self._ports.holder}/{epoch}"
+            if said != lineage:
+                revision = found.revision if found is not None else ""
+                answered(lambda: store.put(key, lineage.encode(), expected=revision))
+        except EbbtideError:
+            return None
+        self.lineage, self._owned_in = lineage, epoch
+        return Memory() if beyond else at_term(memory, self._ports.clock())
+
+    def note(
+        self,
+        memory: Memory,
+        *,
+        at: int,
+        commit: str,
+        events: Sequence[Event] = (),
+        intents: Sequence[Step] = (),
+        announced: Sequence[Event] = (),
+    ) -> bool:
+        """Make `memory`, `intents` and events durable; False when that did not succeed, and nothing may be begun.
+
+        `events` that could not be written are kept for the next time; what was `announced` of the intents is not, since
+        they are not begun.
+        """
+        told = [*self.unrecorded, *events]
+        self.unrecorded = told
+        position = _ask(self._ports.recorder.position)
+        if position is None:
+            return False
+        saved = Saved(
+            at=at,
+            commit=commit,
+            position=position,
+            lineage=self.lineage,
+            memory=memory,
+            lessons=lessons_of(self._appraiser.learnt),
+            intents=tuple(intents),
+            events=(*told, *announced),
+        )
+        return self._save(saved) and self._record(saved.events, keep=told)
+
+    def _save(self, saved: Saved) -> bool:
+        journal = self._ports.journal
+        if journal is None:
+            return True
+        content = self._writer.encode(saved)
+        try:
+            answered(lambda: journal.save(content))
+        except EbbtideError:
+            return False
+        return True
+
+    def _record(self, events: Sequence[Event], keep: Sequence[Event] | None = None) -> bool:
+        """Append to the spool; after a failure its position says whether the batch is there."""
+        recorder = self._ports.recorder
+        before = _ask(recorder.position)
+        self.unrecorded = []
+        if not events:
+            return True
+        try:
+            answered(lambda: recorder.record(events))
+        except EbbtideError:
+            after = _ask(recorder.position)
+            if before is None or after is None or after <= before:
+                self.unrecorded = list(events if keep is None else keep)
+                return False
+        return True
+
+
+def _ask(question: Callable[[], Answer]) -> Answer | None:
+    try:
+        return answered(question)
+    except EbbtideError:
+        return None

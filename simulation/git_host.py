@@ -1,0 +1,165 @@
+"""A code host with one branch of reviewed commits, and how a replica takes what it offers while things go wrong.
+
+Every commit has a version that only grows, as the signed bundle of a merge has. A replica takes the newest offer that
+is signed, descends from what it holds and is no older; everything else leaves it with what it held, not trusted. Real
+bundles are signed and verified in tests of their own; here the same rules are judged over values, which costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from contracts.errors import Transient
+from contracts.model import Contract
+from reconciler.desired import Partition, partition
+from reconciler.ports import Desired
+from repo_layout.model import Estate
+from simulation.chronicle import Chronicle, Reviewed
+from simulation.faults import Fault
+from simulation.weather import Weather
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One reviewed commit and the version of its bundle."""
+
+    version: int
+    estate: Estate
+
+
+class CodeHost:
+    """The reviewed branch over time: the first commit, and one more at each beginning and end of a fault of files."""
+
+    def __init__(
+        self, estate: Estate, region: str, chronicle: Chronicle, weather: Weather, now: Callable[[], int]
+    ) -> None:
+        self._base, self._region = estate, region
+        self._chronicle, self._weather, self._now = chronicle, weather, now
+        self._parts: dict[str, Partition] = {}
+        self.commits: list[Commit] = []
+        self._merge()
+        for kind in CHANGES:
+            weather.begins[kind] = weather.ends[kind] = lambda _: self._merge()
+
+    @property
+    def newest(self) -> Commit:
+        """What is merged now."""
+        return self.commits[-1]
+
+    def part(self, estate: Estate) -> Partition:
+        """The partition of a commit; worked out once."""
+        found = self._parts.get(estate.commit)
+        if found is None:
+            found = self._parts[estate.commit] = part_of(estate, self._region)
+        return found
+
+    def _merge(self) -> None:
+        """A commit of the base with every change that is on."""
+        changed, words = self._base, []
+        for kind, change in CHANGES.items():
+            for fault in self._weather.all_on(kind):
+                changed = change(changed, fault)
+                words.append(fault.name)
+        version = len(self.commits) + 1
+        commit = f"{version:04d}-{'-'.join(words) or 'base'}"
+        estate = replace(changed, commit=commit) if self.commits or words else changed
+        self.commits.append(Commit(version, estate))
+        self._chronicle.reviewed.append(Reviewed(self._now(), estate.commit, version, estate))
+
+
+PARTS: dict[tuple[str, str, int], Partition] = {}
+"""Partitions of base estates, which every history of a process begins with."""
+
+
+def part_of(estate: Estate, region: str) -> Partition:
+    """The partition of an estate; that of one and the same estate is worked out once in a process."""
+    key = (estate.commit, region, id(estate))
+    found = PARTS.get(key)
+    if found is None or found.estate is not estate:
+        found = partition(estate, region)
+        if len(PARTS) < 8:
+            PARTS[key] = found
+    return found
+
+
+def _with(estate: Estate, contracts: Mapping[str, Contract | None]) -> Estate:
+    kept = (contracts.get(c.name, c) for c in estate.contracts)
+    return replace(estate, contracts=tuple(c for c in kept if c is not None))
+
+
+def _maxima(estate: Estate, fault: Fault) -> Estate:
+    def one(contract: Contract) -> Contract:
+        gang = contract.gang_size
+        most = max(contract.floor, contract.minimum, gang, contract.maximum * fault.size // 100 // gang * gang)
+        return contract.model_copy(update={"maximum": most})
+
+    return _with(estate, {contract.name: one(contract) for contract in estate.contracts})
+
+
+def _floors(estate: Estate, fault: Fault) -> Estate:
+    """More floor where there is one; others have none to begin with."""
+    contract = estate.contract_by_name.get(fault.target)
+    if contract is None or not contract.floor:
+        return estate
+    floor = min(contract.maximum, contract.floor + fault.size)
+    minimum = max(contract.minimum, floor)
+    return _with(estate, {contract.name: contract.model_copy(update={"floor": floor, "minimum": minimum})})
+
+
+def _removal(estate: Estate, fault: Fault) -> Estate:
+    return _with(estate, {fault.target: None}) if len(estate.contracts) > 1 else estate
+
+
+CHANGES: dict[str, Callable[[Estate, Fault], Estate]] = {
+    "commit_maxima": _maxima,
+    "commit_floors": _floors,
+    "commit_removal": _removal,
+}
+
+
+@dataclass
+class Accepted:
+    """What a replica's disk keeps of the commits it took: the version that it never goes below."""
+
+    version: int = 0
+
+
+class Follower:
+    """`reconciler.ports.DesiredState` of one process: what it holds, and why it takes nothing newer.
+
+    `newest` says whether the last look brought the newest commit, valid.
+    """
+
+    def __init__(self, host: CodeHost, weather: Weather, accepted: Accepted) -> None:
+        self._host, self._weather, self._accepted = host, weather, accepted
+        self._held: Commit | None = None
+        self.newest = False
+
+    def look(self) -> Desired:
+        """As the seam promises; raises `Transient` where nothing was ever held and nothing is offered."""
+        problem, offered = self._offer()
+        if offered is not None:
+            self._held, self._accepted.version = offered, offered.version
+        held = self._held
+        if held is None:
+            raise Transient(problem)
+        self.newest = not problem and held is self._host.newest
+        return Desired(held.estate, held.estate.commit, held.version, not problem, problem)
+
+    def _offer(self) -> tuple[str, Commit | None]:
+        """Why what is offered cannot be taken, or the commit that can."""
+        host, weather = self._host, self._weather
+        if weather.on("git_unreachable"):
+            return "Git does not answer", None
+        if weather.on("git_rewritten"):
+            return "the history was rewritten: what is held is no ancestor of what is offered", None
+        if weather.on("git_unsigned"):
+            return "nobody signed what is offered", None
+        offered = host.newest
+        fault = weather.on("git_older")
+        if fault is not None:
+            offered = next((c for c in reversed(host.commits[:-1])), offered)
+        if offered.version < self._accepted.version:
+            return f"version {offered.version} is offered, {self._accepted.version} was accepted", None
+        return "", offered

@@ -1,0 +1,130 @@
+"""The line between one replica and everything outside: calls that take long, fail, lie, lose their answer, or are the
+last thing that a process does.
+
+Every wire sends its calls through here. `Died` ends the process in the middle of a call: it is no error that the
+product could catch.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from contracts.errors import EbbtideError, Transient
+from pools.provider import Conflict
+from simulation.faults import Fault
+from simulation.scene import Scene
+
+Answer = TypeVar("Answer")
+
+CALL_LIMIT_MS = 30_000
+"""A client's own limit on one call: a slow one is given up after it, and may take effect all the same."""
+
+RETRY_AFTER_S = 7.0
+
+
+class Died(BaseException):
+    """The process was killed."""
+
+
+class Side(enum.Enum):
+    """Where a call goes: what it is exposed to."""
+
+    PROVIDER = "provider"
+    NODES = "nodes"
+    STORE = "store"
+    OWN = "own"
+
+
+@dataclass
+class Doom:
+    """What waits for the process at a call: its death, or a pause until `until`."""
+
+    fault: Fault
+    left: int
+    before: bool
+    until: int = 0
+
+
+class Line:
+    """One process's calls. `doom` waits for it in the middle of them, `dead` says that it was killed meanwhile."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._weather = scene.weather
+        self.doom: Doom | None = None
+        self.dead = False
+
+    def read(self, call: str, effect: Callable[[], Answer]) -> Answer:
+        """A question to the provider."""
+        self._take_time()
+        self._fail(call, Side.PROVIDER)
+        return effect()
+
+    def change(self, call: str, side: Side, effect: Callable[[], Answer], lie: Callable[[], Answer]) -> Answer:
+        """A call that changes something; `lie` is the answer of a success that never was."""
+        self.reach(before=True)
+        if side is Side.PROVIDER:
+            self._take_time()
+        if side in (Side.PROVIDER, Side.NODES):
+            self._fail(call, side)
+            if self._weather.strikes("api_lies"):
+                return lie()
+        return effect()
+
+    def answer(self, call: str, side: Side) -> None:
+        """The way back of a call that took effect: it may be the process's last, or lose its answer."""
+        self.reach(before=False)
+        kind = "store_answer_lost" if side is Side.STORE else "answer_lost"
+        if side is not Side.OWN and self._weather.strikes(kind):
+            raise Transient(f"{call}: timed out; it may have taken effect")
+
+    def reach(self, *, before: bool) -> None:
+        """The process reaches one side of a call: what waits for it there happens."""
+        if self.dead:
+            raise Died
+        doom = self.doom
+        if doom is None:
+            return
+        doom.left -= before
+        if doom.left > 0 or doom.before is not before:
+            return
+        self.doom = None
+        if not doom.until:
+            raise Died
+        self.wait(doom.until)
+
+    def wait(self, until: int) -> None:
+        """Time passes for everybody else; the process may be killed meanwhile."""
+        if until > self._scene.world.now:
+            self._scene.world.spend(until)
+        if self.dead:
+            raise Died
+
+    def _take_time(self) -> None:
+        fault = self._weather.on("api_slow")
+        if fault is not None:
+            self.wait(self._scene.world.now + self._weather.luck(fault).randrange(fault.size * 1000))
+
+    def _fail(self, call: str, side: Side) -> None:
+        """Raises what a failing other side raises; nothing changes there."""
+        weather = self._weather
+        if side is Side.PROVIDER and weather.on("api_down"):
+            raise Transient(f"{call}: no answer")
+        fault = weather.strikes("api_fails")
+        if fault is not None:
+            asks = weather.luck(fault).random() < 0.3
+            raise Transient(f"{call}: 503 service unavailable", retry_after_s=RETRY_AFTER_S if asks else None)
+        fault = weather.strikes("api_garbles")
+        if fault is not None:
+            raise _strange(call, weather.luck(fault).randrange(3))
+        if call == "create" and weather.strikes("race_lost"):
+            raise Conflict("409 generation conflict", retry_after_s=1.0)
+
+
+def _strange(call: str, number: int) -> Exception:
+    """Errors that nobody listed."""
+    made: tuple[Exception, ...] = (ValueError(f"{call}: <html>"), KeyError("servers"), EbbtideError(f"{call}: odd"))
+    return made[number]

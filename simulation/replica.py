@@ -1,0 +1,221 @@
+"""One reconciler process of a simulated region: its machine, its clocks, its disk, its life and its deaths.
+
+Driven by `simulation.replicas`. The process is the real `reconciler.loop.Reconciler` over wires; when it dies its
+memory is gone, and what its disk and the store hold is all that the next one finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from contracts.errors import EbbtideError
+from reconciler.appraisal import Appraiser
+from reconciler.cycle import Decision
+from reconciler.fleet import Instance
+from reconciler.lease import Terms
+from reconciler.loop import Ports, Reconciler
+from simulation.chronicle import Look
+from simulation.git_host import Follower
+from simulation.leader import Pace, user_data
+from simulation.line import Died, Doom, Line
+from simulation.own_wires import Disk, WiredDesired, WiredDisk, WiredStop, WiredStore
+from simulation.scene import Scene
+from simulation.wires import Sight, WiredProvider, WiredSchedulers, Witness
+
+Answer = TypeVar("Answer")
+
+TERMS = Terms(term=90_000, renew=30_000, deadline=60_000)
+"""Three times the real ones: a standby looks every half minute, and a history of a day costs fewer looks."""
+
+DAY_MS = 86_400_000
+NEVER = 1 << 60
+START_AGAIN_MS = 30_000
+"""A process that cannot start is started again by its supervisor."""
+
+CLOCK_APART_MS = 2_000
+"""A clock that is further from the provider's, or that moved so much since the last look, is said to be wrong."""
+
+BOOT_MS = 3_600_000
+"""How long a machine ran when its first process started: its monotonic clock begins nowhere near another's."""
+
+
+@dataclass
+class Process:
+    """What dies with the process."""
+
+    reconciler: Reconciler
+    line: Line
+    witness: Witness
+    follower: Follower
+
+
+class Replica:
+    """One replica of a region's reconciler: its name, its machine, and the process that runs there, if one does.
+
+    `busy` says that it is in the middle of something, `skew_ms` how far its wall clock is from the truth, `known` what
+    its last process knew of our instances.
+    """
+
+    def __init__(self, scene: Scene, name: str, number: int) -> None:
+        self.scene, self.name, self.number = scene, name, number
+        self.process: Process | None = None
+        self.busy = False
+        self.full = False
+        self.cut = False
+        self.skew_ms = 0
+        self.start_at = scene.world.now
+        self.pace = Pace(scene.world.now)
+        self.machines = 0
+        self.disk = Disk(0)
+        self._looked_with: int | None = None
+        self._look_open = False
+        self.new_machine()
+
+    @property
+    def leads(self) -> bool:
+        """Whether its process believes that it leads."""
+        return self.process is not None and self.process.reconciler.leadership.holds()
+
+    def new_machine(self) -> None:
+        """Another machine with an empty disk, under another name."""
+        self.machines += 1
+        world = self.scene.world
+        self.disk = Disk(world.now - BOOT_MS * (self.number + 3 * self.machines))
+        if self.machines > 1:
+            self.name = f"{self.name.partition('.')[0]}.{self.machines}"
+        self.scene.chronicle.events[self.name] = self.disk.spool
+        self.scene.chronicle.recorded[self.name] = self.disk.recorded
+        self.skew_ms = 0
+        self._looked_with = None
+
+    def known(self, name: str) -> Instance | None:
+        """What its process knows of an instance."""
+        return self.process.reconciler.memory.fleet.instances.get(name) if self.process else None
+
+    def start(self) -> bool:
+        """A process starts; False when it cannot, or dies at once."""
+        line = Line(self.scene)
+        witness = Witness(self.scene, line, self.name, self._epoch, self._acting)
+        follower = Follower(self.scene.host, self.scene.weather, self.disk.accepted)
+        self._looked_with = None
+        self.busy = True
+        try:
+            reconciler = Reconciler(
+                self._ports(line, witness, follower),
+                Appraiser(),
+                parted=self.scene.host.part,
+            )
+        except EbbtideError:
+            self.start_at = self.scene.world.now + START_AGAIN_MS
+            return False
+        finally:
+            self.busy = False
+        self.process = Process(reconciler, line, witness, follower)
+        self.start_at = NEVER
+        self.pace.poke(self.scene.world.now)
+        return True
+
+    def cycle(self) -> Decision | None:
+        """One cycle; None when the process died in it."""
+        process = self.process
+        if process is None:
+            return None
+        process.witness.sight = Sight()
+        self._look_open = True
+        decision = self._alive(process.reconciler.cycle)
+        if decision is None:
+            self._look_open = False
+            return None
+        self._acting()
+        return decision
+
+    def tick(self) -> bool:
+        """Renews or watches the lease; whether it leads."""
+        process = self.process
+        return bool(process and self._alive(process.reconciler.leadership.ensure))
+
+    def _alive(self, action: Callable[[], Answer]) -> Answer | None:
+        self.busy = True
+        try:
+            return action()
+        except Died:
+            self.died()
+            return None
+        finally:
+            self.busy = False
+
+    def died(self) -> None:
+        """The process is no more; its disk is as it left it."""
+        self.scene.chronicle.killed.append((self.scene.world.now, self.name, "disk"))
+        self.process = None
+
+    def kill(self) -> None:
+        """Ends the process now: at once where it rests, at its next step where it is in the middle of something."""
+        if self.process is None:
+            return
+        if self.busy:
+            self.process.line.dead = True
+        else:
+            self.died()
+
+    def doom(self, doom: Doom) -> None:
+        """Something waits for the process at one of its next calls."""
+        if self.process is not None:
+            self.process.line.doom = doom
+
+    def _epoch(self) -> int:
+        return self.process.reconciler.leadership.epoch if self.process else 0
+
+    def _acting(self) -> None:
+        """What this cycle could see is complete, and goes into the chronicle once."""
+        process = self.process
+        if not self._look_open or process is None:
+            return
+        self._look_open = False
+        scene, sight = self.scene, process.witness.sight
+        led = scene.chronicle.led
+        moved = self._looked_with is not None and abs(self.skew_ms - self._looked_with) > CLOCK_APART_MS
+        self._looked_with = self.skew_ms
+        scene.chronicle.looks.append(
+            Look(
+                at=scene.world.now,
+                replica=self.name,
+                epoch=self._epoch(),
+                leads=bool(led) and led[-1].replica == self.name and led[-1].epoch == self._epoch(),
+                whole=sight.whole,
+                listed_at=sight.listed_at,
+                told=sight.told,
+                silent=sight.silent,
+                git=process.follower.newest,
+                clock=not moved and abs(self.skew_ms) <= CLOCK_APART_MS,
+                disk=not self.full,
+                pending=process.reconciler.ports.recorder.pending_bytes(),
+                stopped=process.reconciler.ports.stop.reason(),
+                hidden=sight.hidden,
+            )
+        )
+
+    def _ports(self, line: Line, witness: Witness, follower: Follower) -> Ports:
+        scene, world = self.scene, self.scene.world
+        disk, boot = self.disk, self.disk.booted_at
+        own = WiredDisk(scene, line, disk, lambda: self.full, self._acting)
+        clusters = {contract.name: contract.cluster for contract in world.setting.estate.contracts}
+        schedulers = WiredSchedulers(witness, clusters)
+        return Ports(
+            provider=WiredProvider(witness),
+            schedulers=schedulers,
+            nodes=schedulers,
+            recorder=own,
+            stop=WiredStop(scene),
+            desired=WiredDesired(line, follower),
+            store=WiredStore(witness, lambda: self.cut),
+            journal=own,
+            clock=lambda: world.now + self.skew_ms,
+            monotonic=lambda: world.now - boot,
+            local_day=lambda now: str(now // DAY_MS),
+            user_data=user_data,
+            holder=self.name,
+            terms=TERMS,
+        )

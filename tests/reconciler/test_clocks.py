@@ -1,0 +1,64 @@
+"""A clock is believed while two clocks of one machine, and those of machine and provider, agree."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.clocks import LEAP_MS, Answers, Reading, doubt, leap
+from tests.reconciler.builders import HOUR, SECOND, START
+
+BEFORE = Reading(START, 5_000)
+
+
+@given(st.integers(0, 86_400_000), st.integers(-LEAP_MS, LEAP_MS))
+def test_two_clocks_that_progress_alike_never_jump(passed: int, apart: int) -> None:
+    assert leap(BEFORE, Reading(START + passed + apart, 5_000 + passed)) == 0
+
+
+@given(st.integers(0, 86_400_000), st.integers(LEAP_MS + 1, 10**12), st.sampled_from([1, -1]))
+def test_a_jump_either_way_shows_by_its_length_however_long_the_look_took(passed: int, by: int, way: int) -> None:
+    assert leap(BEFORE, Reading(START + passed + way * by, 5_000 + passed)) == way * by
+
+
+def test_a_guest_that_was_paused_shows_as_a_jump_and_a_process_that_was_paused_does_not() -> None:
+    assert leap(BEFORE, Reading(START + HOUR, 5_000)) == HOUR
+    assert leap(BEFORE, Reading(START + HOUR, 5_000 + HOUR)) == 0
+
+
+def test_the_first_look_of_a_process_has_nothing_to_compare_with() -> None:
+    assert leap(None, BEFORE) == 0
+
+
+def said(listed: int, told: int, *, leap_ms: int = 0, judged_at: int = 0) -> str:
+    return doubt(START, leap_ms=leap_ms, judged_at=judged_at, answers=Answers(listed, told), allowed_ms=180 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("listed", "told", "words"),
+    [
+        (START, START, ""),
+        (0, 0, ""),
+        (START + 180 * SECOND, 0, ""),
+        (START + 181 * SECOND, START, "the clock is 181 s behind the provider's, 180 s are allowed"),
+        (START - 181 * SECOND, START - 200 * SECOND, "the clock is 181 s ahead of the provider's, 180 s are allowed"),
+        (START - 181 * SECOND, START, ""),
+        (START - 181 * SECOND, 0, ""),
+    ],
+    ids=["agree", "silence", "just allowed", "behind", "ahead", "an old listing", "an old listing alone"],
+)
+def test_our_clock_and_the_providers_may_be_apart_by_the_age_of_a_listing(listed: int, told: int, words: str) -> None:
+    assert said(listed, told) == words
+
+
+def test_a_clock_that_was_set_back_while_no_process_ran_shows_by_what_was_written_down() -> None:
+    assert said(START, START, judged_at=START + HOUR) == (
+        "the clock is 3600.0 s behind the last cycle that was written down"
+    )
+    assert said(START, START, judged_at=START - HOUR) == ""
+
+
+def test_a_jump_is_told_with_its_way_and_length() -> None:
+    assert said(START, START, leap_ms=-90_500) == "the clock was set back by 90.5 s since the last look"
+    assert said(START, START, leap_ms=3_600_000) == "the clock was set forward by 3600.0 s since the last look"
