@@ -10,10 +10,9 @@ import pytest
 
 from simulation.adapters.sandbox_client import SandboxLink, SandboxProvider
 from simulation.adapters.sandbox_server import SandboxServer
-from simulation.cloud_model import CloudParameters
 from simulation.sandbox import Ground, Sandbox
 from tests.conformance.provider_suite import ProviderSuite
-from tests.conformance.stage import ESTATE, POOLS, REGION, START, Stage
+from tests.conformance.stage import START, Stage
 from tests.conformance.test_providers import SimulatedStage
 from tests.reconciler.builders import estate
 

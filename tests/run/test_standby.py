@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -78,10 +79,10 @@ class Two:
         return [one for one in read_account(self.socket.with_name("s.account")) if one.client.endswith(process)]
 
 
-def _started(*words: str, out: object = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+def _started(*words: str, out: int | IO[bytes] = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-m", "tests.run.processes", *words],
-        stdout=out,  # type: ignore[arg-type]  # a file or DEVNULL
+        stdout=out,
         stderr=subprocess.STDOUT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         cwd=ROOT,
