@@ -21,8 +21,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ebbtide import compile, keys, run, run_live, sign  # noqa: A004, F401 - loaded once, for every child
+import numpy as np
+
+from ebbtide import compile, keys, run_live, sign  # noqa: A004, F401 - loaded once, for every child
 from ebbtide.__main__ import main as command
+from pools.gamma_table import quantile_over_mean
+from pools.interruption import Outlook
+from reconciler import placement_full  # noqa: F401 - the same
 from simulation.adapters.sandbox_client import SandboxLink
 from tests.run.points import STAGES, Points, install
 from tests.run.reckoning import Reckoning, reckon
@@ -60,6 +65,7 @@ class Killing:
 
     def prepare(self) -> None:
         """Lay the estate, compile and sign it."""
+        quantile_over_mean(np.ones(1), Outlook().quantile)  # a table that each process computes once
         self.socket.parent.mkdir(parents=True)
         self.site = lay_site(self.folder, SWAPS, lambda words: self.wait(self.start(words)))
 

@@ -51,7 +51,8 @@ class Two:
     def lines(self, name: str) -> list[dict[str, object]]:
         """Every cycle that the replica told of."""
         text = (self.folder / f"{name}.log").read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("}\n")]
+        told = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("}\n")]
+        return [line for line in told if line["event"] == "cycle"]
 
     def leads(self, name: str) -> bool:
         """Whether its last cycle was a leader's."""
