@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import cast
 
 from contracts.errors import EbbtideError, Refused
-from pools.provider import CreateRequest, Mark, VictimHint
 from simulation.adapters.monotonic import monotonic_ms
 from simulation.sandbox import Effect, Sandbox
 from simulation.sandbox_protocol import (
@@ -88,10 +87,17 @@ class SandboxServer:
             "forward_capacity": provider.forward_capacity,
             "instances": provider.instances,
             "quota": provider.quota,
-            "publish_hints": lambda hints: provider.publish_hints(cast("tuple[VictimHint, ...]", hints)),
+            "publish_hints": provider.publish_hints,
             "view": sandbox.site.view,
             "clock": lambda: sandbox.now,
             "pass": self._pass_time,
+        }
+        self._effects: Mapping[str, Callable[..., object]] = {
+            "create": sandbox.create,
+            "delete": sandbox.delete,
+            "mark": sandbox.mark,
+            "ask_return": sandbox.ask_return,
+            "remove_node": sandbox.remove_node,
         }
 
     def serve(self, until: Callable[[], bool] = lambda: False) -> None:
@@ -137,7 +143,7 @@ class SandboxServer:
         if len(self._clients) >= MOST_CLIENTS:
             accepted.close()
             return
-        accepted.setblocking(False)
+        accepted.settimeout(0)
         client = _Client(accepted, news=self.sandbox.news)
         self._clients.append(client)
         self._selector.register(accepted, selectors.EVENT_READ, client)
@@ -162,8 +168,7 @@ class SandboxServer:
                 line = bytes(client.heard[:end])
                 del client.heard[: end + 1]
                 self._answer(client, read_call(line))
-            if len(client.heard) > LONGEST_CALL:
-                raise Garbled(f"a line is longer than {LONGEST_CALL:,} bytes")
+            _bounded(client.heard)
         except Garbled as error:
             self._send(client, write_error(0, self.sandbox.now, Refused(f"not understood: {error}")))
             self._drop(client)
@@ -182,24 +187,14 @@ class SandboxServer:
         self._send(client, line)
 
     def _done(self, client: _Client, call: Call) -> object:
-        """What the region answers to a call."""
-        sandbox, values = self.sandbox, call.values
-        match call.name:
-            case "hello":
-                return self._greet(client, *cast("tuple[int, str]", values))
-            case "create":
-                return sandbox.create(cast("CreateRequest", values[0]), client.name)
-            case "delete":
-                return sandbox.delete(*cast("tuple[str, Mark]", values), client.name)
-            case "mark":
-                return sandbox.mark(*cast("tuple[str, Mark | None]", values), client.name)
-            case "ask_return":
-                return sandbox.ask_return(*cast("tuple[str, int, str]", values), client.name)
-            case "remove_node":
-                return sandbox.remove_node(cast("str", values[0]), client.name)
-            case "signals":
-                client.news = sandbox.news
-        return self._plain[call.name](*values)
+        """What the region answers to a call; calls that have an effect say whose they are."""
+        if call.name == "hello":
+            return self._greet(client, *cast("tuple[int, str]", call.values))
+        if call.name == "signals":
+            client.news = self.sandbox.news
+        if call.name in self._effects:
+            return self._effects[call.name](*call.values, client.name)
+        return self._plain[call.name](*call.values)
 
     def _greet(self, client: _Client, version: int, name: str) -> Hello:
         if version != VERSION:
@@ -224,7 +219,7 @@ class SandboxServer:
         return self.sandbox.now
 
     def _wait(self, client: _Client, call: Call) -> None:
-        """Answered when its time has come or there is news, and soon in any case; in lockstep waiting passes the time."""
+        """Answered when its time has come or there is news, soon in any case; in lockstep it passes the time."""
         client.waiting, client.until, client.since = call, cast("int", call.values[0]), monotonic_ms()
         sandbox = self.sandbox
         while self._lockstep and sandbox.now < client.until and sandbox.news == client.news:
@@ -260,6 +255,12 @@ class SandboxServer:
             self._clients.remove(client)
             self._selector.unregister(client.socket)
             client.socket.close()
+
+
+def _bounded(heard: bytearray) -> None:
+    """Raises `Garbled` for a line that would not end."""
+    if len(heard) > LONGEST_CALL:
+        raise Garbled(f"a line is longer than {LONGEST_CALL:,} bytes")
 
 
 def _listening(path: Path) -> socket.socket:

@@ -1,4 +1,4 @@
-"""The small region that the processes of these tests run against: lively, the same for the same seed, in its own process."""
+"""The small region that the processes of these tests run against: lively, in a process of its own."""
 
 from __future__ import annotations
 
