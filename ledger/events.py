@@ -142,6 +142,8 @@ SUBJECTS: Mapping[EventType, tuple[str, ...]] = {
 WHOLE = frozenset(
     {"from_ms", "to_ms", "slot", "units", "of_units", "unit_ms", "effective_from", "ends_at", "until"}
     | {"duration_ms", "missing_units", "for_ms", "term", "taken_units", "before_units"}
+    # on notices, drains, losses and usage of a drill, and there alone
+    | {"drill"}
 )
 """Data that are whole numbers, never below zero."""
 

@@ -339,6 +339,8 @@ def _missing(
     """A complete listing lacks it: gone when something explains that, too young to tell, or missing for now."""
     listed = sight.listing.as_of if sight.listing else 0
     let_go = instance.released or instance.phase is Phase.FAILED
+    if let_go and not instance.server and happened is None and listed - instance.requested_at < UNSEEN_MS:
+        return instance
     if let_go or instance.noticed or happened is not None:
         return _lose(census, instance, happened.at if happened else sight.now, sight, scribe)
     if _borne_out(instance, sight):
@@ -376,6 +378,8 @@ def _lose(census: Census, instance: Instance, at: int, sight: Sight, scribe: Scr
     """
     instance = _closed(census, instance, at, scribe) if sight.heard else replace(instance, missing_since=at)
     if instance.released or instance.phase is Phase.FAILED:
+        if instance.released and not instance.server:
+            census.events.append(billing.never_began(instance, scribe))
         return replace(instance, phase=Phase.GONE)
     if instance.noticed:
         cause = Cause.LOST_AFTER_NOTICE if at >= instance.ends_at - 1000 else Cause.ENDED_BEFORE_ITS_TIME
@@ -392,7 +396,7 @@ def _lose(census: Census, instance: Instance, at: int, sight: Sight, scribe: Scr
         workload=instance.workload,
         pool=instance.pool,
         instance=instance.name,
-        data={"noticed": int(instance.noticed)},
+        data={"noticed": int(instance.noticed), **({"drill": 1} if instance.drill else {})},
     )
     census.events.append(event)
     gone = replace(instance, phase=Phase.GONE, cause=cause, cause_event=event.id)

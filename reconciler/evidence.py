@@ -156,7 +156,7 @@ def _interrupted(part: Partition, counted: Census) -> Iterable[exclusion.Interru
             yield exclusion.Interrupted(pool.name, notice.issued_at, given, pool.notice_window_s * 1000)
     for loss in counted.losses:
         pool = part.pool_by_name.get(loss.instance.pool)
-        if pool is None or pool.committed:
+        if pool is None or pool.committed or loss.instance.drill:
             continue
         promised = pool.notice_window_s * 1000
         if loss.cause is Cause.LOST_WITHOUT_NOTICE:

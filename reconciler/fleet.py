@@ -32,6 +32,10 @@ class Phase(enum.Enum):
     GONE = "gone"
 
 
+DRILL = "drill/"
+"""What the keys of a drill's notices begin with, so that a real notice of the same reclaim stands beside it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One server of ours.
@@ -85,6 +89,11 @@ class Instance:
     def ready(self) -> bool:
         """Whether it is a node that may run units."""
         return (self.phase is Phase.SERVING or self.phase is Phase.JOINED) and not self.left_at
+
+    @property
+    def drill(self) -> bool:
+        """Whether every notice that stands on it is a drill's."""
+        return bool(self.notices) and all(key.startswith(DRILL) for key, _ in self.notices)
 
     @property
     def starting(self) -> bool:

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType
-from pools.provider import Notice
+from pools.provider import Notice, NoticeKind
 from reconciler.drafts import Scribe, event_id
-from reconciler.fleet import Debt, Instance, Phase
+from reconciler.fleet import DRILL, Debt, Instance, Phase
 
 
 def hear(
@@ -25,7 +25,8 @@ def hear(
     stands any more.
     """
     standing = dict(instance.notices)
-    key = notice.reclaim or notice.kind.value
+    drill = notice.kind is NoticeKind.DRILL
+    key = f"{DRILL}{notice.reclaim}" if drill else notice.reclaim or notice.kind.value
     if notice.withdrawn:
         if standing.pop(key, None) is None:
             return instance, (), False
@@ -44,7 +45,12 @@ def hear(
         workload=instance.workload,
         pool=instance.pool,
         instance=instance.name,
-        data={"reclaim": notice.reclaim, "kind": notice.kind.value, "ends_at": notice.ends_at},
+        data={
+            "reclaim": notice.reclaim,
+            "kind": notice.kind.value,
+            "ends_at": notice.ends_at,
+            **({"drill": 1} if drill else {}),
+        },
     )
     after = replace(instance, notices=tuple(sorted(standing.items())))
     if instance.noticed and instance.ends_at <= notice.ends_at:
@@ -81,7 +87,7 @@ def _withdraw(
         key, ends_at = min(kept, key=lambda entry: (entry[1], entry[0]))
         # an agreed return is not put off by what a provider takes back
         ends_at = min(ends_at, instance.ends_at) if instance.released else ends_at
-        return replace(instance, notices=kept, ends_at=ends_at, reclaim=key), (event,), False
+        return replace(instance, notices=kept, ends_at=ends_at, reclaim=key.removeprefix(DRILL)), (event,), False
     debts.pop(instance.name, None)
     staying = Phase.JOINED if instance.joined_at else Phase.BOOTING
     after = replace(

@@ -21,7 +21,7 @@ from reconciler.fleet import Instance
 from reconciler.ports import Demand, NodeView, SchedulerView
 from simulation.cloud_model import EndCause, Happening, HappeningKind
 from simulation.nodes import Drained, SimulatedNodes, notice_of
-from simulation.work import Work
+from simulation.work import Work, marked
 
 JOIN_MS = (15_000, 50_000)
 """From ACTIVE to a registered node: uniform; cloud-init and the join, measured on pre-baked images."""
@@ -146,7 +146,8 @@ class Site:
         slots = self.work.by_instance[name]
         contract = self.work.workloads[slots.workload].contract
         began = name not in self.nodes.draining
-        units = self.work.drain(name, self._world.now(), subject)
+        drill = told.kind is NoticeKind.DRILL
+        units = self.work.drain(name, self._world.now(), subject, drill=drill)
         if self.nodes.hear(told, units=units, contract=contract, now=self._world.now()) and began:
             self._world.emit(
                 self._world.scribe(self._world.now()).event(
@@ -157,7 +158,7 @@ class Site:
                     workload=slots.workload,
                     pool=slots.pool,
                     instance=name,
-                    data={"ends_at": told.ends_at, "units": units},
+                    data={"ends_at": told.ends_at, "units": units, **marked(drill=drill)},
                 )
             )
             slots.notice = f"{name}/{told.issued_at}"
@@ -196,7 +197,7 @@ class Site:
             workload=slots.workload,
             pool=slots.pool,
             instance=drained.instance,
-            data={"outcome": drained.outcome, "slow_unit": drained.slow_unit},
+            data={"outcome": drained.outcome, "slow_unit": drained.slow_unit, **marked(drill=slots.drill)},
         )
         self._world.emit(event)
         if drained.outcome == "withdrawn":

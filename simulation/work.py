@@ -48,6 +48,7 @@ class Slots:
     notice: str = ""
     cause: Cause = Cause.CLAIM_GREW
     loading_for: str = ""
+    drill: bool = False
 
     def now_doing(self) -> tuple[int, int, int, int]:
         """Slots serving, restarting, idle, draining."""
@@ -186,9 +187,15 @@ class Work:
         slots.loading = {k: until for k, until in slots.loading.items() if until > now}
         self._close_line(slots, now)
 
-    def drain(self, name: str, now: int, notice: str) -> int:
-        """The instance drains: it takes no more units; how many it has to end."""
+    def drain(self, name: str, now: int, notice: str, *, drill: bool = False) -> int:
+        """The instance drains: it takes no more units; how many it has to end. A drill is marked on all that follows,
+        until a real notice comes.
+        """
         slots = self.by_instance[name]
+        drill = drill and (slots.drill or not slots.draining)
+        if slots.draining and drill != slots.drill:
+            self._write_line(slots, now)
+        slots.drill = drill
         slots.draining = True
         slots.notice = notice
         self._close_line(slots, now)
@@ -200,6 +207,7 @@ class Work:
         if slots is not None:
             slots.draining = False
             self._close_line(slots, now)
+            slots.drill = False
             self.assign(slots.workload, now)
 
     def stopped(self, name: str, now: int, *, saved: bool, cause: Cause, caused_by: str) -> Lost:
@@ -219,7 +227,7 @@ class Work:
                 workload=slots.workload,
                 pool=slots.pool,
                 instance=name,
-                data={"unit_ms": unit_ms},
+                data={"unit_ms": unit_ms, **marked(drill=slots.drill)},
             )
             self._record(event)
             source = event.id
@@ -278,12 +286,18 @@ class Work:
                                 "of_units": slots.units,
                                 "use": use.value,
                                 "paid": slots.paid.value,
+                                **marked(drill=slots.drill and use is Use.DRAINING),
                             },
                         )
                     )
                 slot += units
             slots.lines += 1
         slots.open_since = now
+
+
+def marked(*, drill: bool) -> dict[str, int]:
+    """What the data of an event carry that belongs to a drill, so that what drills cost can be told apart."""
+    return {"drill": 1} if drill else {}
 
 
 def _fill_order(slots: Slots) -> tuple[int, int, str]:

@@ -8,14 +8,21 @@ from ledger.causes import Cause
 from ledger.events import EventType
 from pools.provider import Notice, NoticeKind, Signals
 from reconciler.census import Census, take
+from reconciler.evidence import _interrupted
 from reconciler.fleet import Fleet, Instance, Phase
-from tests.reconciler.builders import SECOND, START, fleet, instance, listing, name, node, row, scribe, sight
+from tests.reconciler.builders import SECOND, START, fleet, instance, listing, name, node, part, row, scribe, sight
 
 WINDOW = 120 * SECOND
 
 
 def notice(
-    of: Instance, *, ends: int = WINDOW, reclaim: str = "rc-1", withdrawn: bool = False, at: int = START
+    of: Instance,
+    *,
+    ends: int = WINDOW,
+    reclaim: str = "rc-1",
+    withdrawn: bool = False,
+    at: int = START,
+    kind: NoticeKind = NoticeKind.RECLAIM,
 ) -> Notice:
     return Notice(
         f"{reclaim}/{of.server}/{ends}",
@@ -23,7 +30,7 @@ def notice(
         of.name,
         of.pool,
         reclaim,
-        NoticeKind.RECLAIM,
+        kind,
         at,
         START + ends,
         withdrawn,
@@ -125,3 +132,42 @@ def test_a_notice_that_nobody_can_place_yet_is_asked_for_again() -> None:
     shown = replace(sight(signals=Signals(START, "1", notices=(notice(HERE),))), listing=listing(complete=False))
     assert take(Fleet(), shown, scribe()).unheard
     assert not take(Fleet(), replace(shown, listing=listing()), scribe()).unheard
+
+
+# -- drills -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_drill_is_heard_as_a_notice_is_and_marked() -> None:
+    known = instance()
+    census = heard(fleet(known), notice(known, kind=NoticeKind.DRILL))
+    after = census.fleet.instances[known.name]
+    assert after.phase is Phase.DRAINING
+    assert after.drill
+    (event,) = [e for e in census.events if e.type is EventType.NOTICE_RECEIVED]
+    assert (event.data["kind"], event.data["drill"]) == ("drill", 1)
+    assert not heard(fleet(known), notice(known)).fleet.instances[known.name].drill
+
+
+def test_a_drill_that_meets_a_real_notice_is_none_any_more_and_is_one_again_when_that_is_withdrawn() -> None:
+    known = instance()
+    drill = notice(known, kind=NoticeKind.DRILL)
+    both = heard(fleet(known), drill, notice(known, ends=WINDOW // 2)).fleet
+    assert not both.instances[known.name].drill
+    assert both.instances[known.name].ends_at == START + WINDOW // 2
+    again = heard(both, notice(known, withdrawn=True)).fleet.instances[known.name]
+    assert again.drill
+    assert (again.ends_at, again.reclaim) == (START + WINDOW, "rc-1")
+    over = heard(both, notice(known, withdrawn=True), replace(drill, withdrawn=True)).fleet.instances[known.name]
+    assert over.supply
+
+
+def test_what_is_lost_in_a_drill_says_so_and_speaks_against_no_pool() -> None:
+    known = instance()
+    drained = heard(fleet(known), notice(known, kind=NoticeKind.DRILL)).fleet
+    census = take(drained, sight(nodes={}), scribe())
+    (lost,) = [e for e in census.events if e.type is EventType.INSTANCE_LOST]
+    assert (lost.cause, lost.data["drill"]) == (Cause.ENDED_BEFORE_ITS_TIME, 1)
+    assert census.losses
+    assert not list(_interrupted(part(), census))
+    real = take(heard(fleet(known), notice(known)).fleet, sight(nodes={}), scribe())
+    assert list(_interrupted(part(), real))

@@ -26,6 +26,11 @@ ROOTS = frozenset(
         EventType.FOOTPRINT_CHARGED,
         EventType.GUARD_REFUSED,
         EventType.QUARANTINED,
+        EventType.LEADER_BEGAN,
+        EventType.BREAKER_TRIPPED,
+        EventType.STOP_CHANGED,
+        EventType.LISTING_ACCEPTED,
+        EventType.REMOVAL_APPROVED,
     }
 )
 """What may begin a chain of causes: people's files, their work, the provider's word and the passing of time."""
