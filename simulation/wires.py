@@ -27,7 +27,6 @@ from pools.provider import (
 from reconciler.ports import SchedulerView
 from simulation.chronicle import Act, Call
 from simulation.cloud_state import Record
-from simulation.faults import Fault
 from simulation.line import Line, Side
 from simulation.listings import dimmed, distorted, garbled_signals, hidden_in, seen_whole
 from simulation.scene import Scene
@@ -99,7 +98,6 @@ class WiredProvider:
         self._witness = witness
         self._scene, self._line = witness.scene, witness.line
         self._cloud = witness.scene.world.cloud
-        self._frozen: tuple[Fault, Listing] | None = None
 
     def signals(self, cursor: str) -> Signals:
         """As the seam promises, or not."""
@@ -144,15 +142,12 @@ class WiredProvider:
         weather = self._scene.weather
         true = self._cloud.instances()
         stale = weather.on("listing_lying") or weather.on("listing_stale")
-        if stale is None:
-            self._frozen = None
-        elif self._frozen is None or self._frozen[0] is not stale:
-            self._frozen = stale, true
-        told = distorted(true, self._frozen[1] if self._frozen else None, weather)
+        frozen = self._scene.register.listed[stale.name] if stale is not None else None
+        told = distorted(true, frozen, weather)
         region = self._scene.world.setting.estate.region(self._cloud.state.region)
         sight = self._witness.sight
         sight.whole = seen_whole(true, told, region.guard.listing_age * 1000)
-        sight.listed_at = self._frozen[1].as_of if self._frozen else true.as_of
+        sight.listed_at = frozen.as_of if frozen is not None else true.as_of
         sight.hidden = hidden_in(true, told, sight.whole, sight.listed_at)
         return told
 
@@ -255,21 +250,16 @@ class WiredSchedulers:
         self._witness, self._clusters = witness, clusters
         self._scene, self._line = witness.scene, witness.line
         self._site = witness.scene.world.site
-        self._frozen: tuple[Fault, SchedulerView] | None = None
 
     def view(self) -> SchedulerView:
         """As the seam promises, or not."""
         weather = self._scene.weather
-        view = self._site.view()
+        stale = weather.on("scheduler_stale")
+        view = self._site.view() if stale is None else self._scene.register.viewed[stale.name]
         if weather.all_on("scheduler_silent") or weather.all_on("scheduler_forgets"):
             view = dimmed(view, weather, cluster=self._clusters, runs=self._runs)
-        stale = weather.on("scheduler_stale")
-        if stale is None:
-            self._frozen = None
-        elif self._frozen is None or self._frozen[0] is not stale:
-            self._frozen = stale, replace(view, demands=dict(view.demands), nodes=dict(view.nodes))
         self._witness.sight.silent = view.silent_clusters
-        return view if self._frozen is None else self._frozen[1]
+        return view
 
     def _runs(self, node: str) -> str:
         slots = self._scene.world.work.by_instance.get(node)
