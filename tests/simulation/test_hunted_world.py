@@ -264,8 +264,12 @@ def test_forged_ends_and_notices_of_strangers_touch_no_server() -> None:
 
 
 def test_a_provider_that_takes_no_client_token_makes_twins_of_a_create_that_is_asked_again() -> None:
-    lying = Fault("listing_lying", 1, LOSS.at + 1_000, LOSS.at + 10 * MINUTE)
-    world = lived(fault("no_client_token", 60), fault("answer_lost", 60, "", 100), lying, LOSS)
+    begins = START + 1000
+    world = lived(
+        fault("no_client_token", 20, at=begins),
+        fault("answer_lost", 5, "", 100, at=begins),
+        fault("listing_lying", 10, at=begins),
+    )
     made = Counter(act.name for act in world.chronicle.acts if act.call is Call.CREATE and act.fresh)
     assert max(made.values()) > 1
 
