@@ -135,7 +135,7 @@ class EndCause(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class Happening:
     """One thing that happened at `at`; empty where it does not apply. `notice` comes with NOTICED and WITHDRAWN,
-    `cause` with ENDED.
+    `cause` with ENDED, and `told` says that the stream of events has that end.
     """
 
     at: int
@@ -146,6 +146,7 @@ class Happening:
     reclaim: str = ""
     notice: Notice | None = None
     cause: EndCause | None = None
+    told: bool = True
 
 
 @dataclass(frozen=True, slots=True)

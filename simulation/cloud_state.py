@@ -114,6 +114,7 @@ class CloudState:
         reclaim: str = "",
         notice: Notice | None = None,
         cause: EndCause | None = None,
+        told: bool = True,
     ) -> None:
         """Reports one thing to whoever drives the cloud."""
         row = record.server if record is not None else None
@@ -127,6 +128,7 @@ class CloudState:
                 reclaim=notice.reclaim if notice is not None else reclaim,
                 notice=notice,
                 cause=cause,
+                told=told,
             )
         )
 
@@ -217,7 +219,7 @@ def end(state: CloudState, record: Record, cause: EndCause, *, reason: str = "",
     kind = LifecycleKind.FAILED if cause in (EndCause.LOST, EndCause.HOST_FAILURE) else LifecycleKind.DELETED
     if told:
         state.tell(kind, record, reason or cause.value)
-    state.happen(HappeningKind.ENDED, record, cause=cause, reclaim=notice.reclaim if notice else "")
+    state.happen(HappeningKind.ENDED, record, cause=cause, reclaim=notice.reclaim if notice else "", told=told)
     if notice is not None and notice.kind is NoticeKind.RECLAIM:
         account = state.accounts[notice.reclaim]
         if cause is EndCause.DELETED:

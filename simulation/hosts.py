@@ -43,6 +43,16 @@ class Host:
             and self.disk >= shape.local_disk
         )
 
+    def holds(self, shape: InstanceShape) -> int:
+        """How many more such instances have room."""
+        pairs = (
+            (self.vcpu, shape.vcpu),
+            (self.memory, shape.memory),
+            (self.gpu, shape.gpu),
+            (self.disk, shape.local_disk),
+        )
+        return min(there // one for there, one in pairs if one)
+
 
 @dataclass(frozen=True, slots=True)
 class Free:
@@ -83,6 +93,10 @@ class Domain:
         host.committed += committed
         self._charge(host, shape, -1)
         return host
+
+    def fits(self, shape: InstanceShape) -> int:
+        """How many more such instances its lendable hosts could take."""
+        return sum(host.holds(shape) for host in self.hosts if host.state is HostState.LENDABLE)
 
     def release(self, host: Host, server: str, *, committed: bool = False) -> None:
         """Takes the server off its host."""

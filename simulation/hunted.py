@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from ledger.events import Event
-from pools.provider import Notice
 from reconciler.store_memory import MemoryStore
 from repo_layout.model import Estate
-from simulation.chronicle import Chronicle, Ended
-from simulation.cloud_model import CloudParameters, EndCause, Happening, HappeningKind
+from simulation.chronicle import Chronicle
+from simulation.cloud_model import CloudParameters
 from simulation.courier import Courier
 from simulation.faults import KINDS, Fault, draw, facts_of, quiet_from
 from simulation.git_host import CodeHost, part_of
 from simulation.happenings import Happenings
 from simulation.leader import Control
 from simulation.policies import Policy, ours
+from simulation.register import Register
+from simulation.replica import TERMS
 from simulation.replicas import Replicas
 from simulation.scene import Scene
 from simulation.small_estate import REGION, small_estate
@@ -91,8 +92,9 @@ class HuntedWorld:
     ) -> None:
         self.ground, end = ground, end_of(days)
         self.chronicle = Chronicle(faults=tuple(faults), quiet_from=quiet_from(START, end), end=end)
-        self.chronicle.events[""] = []
-        self._standing: dict[str, Notice] = {}
+        limits = ground.estate.region(ground.region).guard
+        self.chronicle.term_ms, self.chronicle.call_ms = TERMS.term, TERMS.call
+        self.chronicle.spool_limit = limits.spool_limit
         settings = ground.estate.settings
         setting = Setting(
             estate=ground.estate,
@@ -107,8 +109,6 @@ class HuntedWorld:
         )
         policy = ours(part_of(ground.estate, ground.region))
         self.world = World(setting, policy, self, partial(self._control, seed, after, replicas))
-        self.world.hear = self._hear
-        self.world.wanted = lambda workload, units: self.chronicle.wanted.append((self.world.now, workload, units))
 
     def _control(
         self, seed: int, after: Callable[[Chronicle], None], replicas: int, world: World, policy: Policy
@@ -117,38 +117,20 @@ class HuntedWorld:
         host = CodeHost(self.ground.estate, self.ground.region, self.chronicle, weather, lambda: world.now)
         happenings = Happenings(world.cloud.state, weather)
         Courier(world, weather)
-        scene = Scene(world, weather, self.chronicle, host, MemoryStore(), happenings, seed)
+        self.register = Register(world, weather, self.chronicle)
+        scene = Scene(world, weather, self.chronicle, host, MemoryStore(), happenings, self.register, seed)
         control = Replicas(scene, policy, replicas, after)
         weather.plan(world.cloud.state.push)
         return control
 
     def record(self, events: Sequence[Event]) -> None:
         """What the nodes tell themselves."""
-        self.chronicle.events[""] += events
+        self.register.record(events)
 
     def run(self, progress: Callable[[Progress], None] | None = None) -> tuple[Run, Chronicle]:
         """Let the history pass; what the cloud and the samples say, and the chronicle."""
-        return self.world.run(progress), self.chronicle
-
-    def _hear(self, happened: Happening) -> None:
-        """What the cloud does goes into the chronicle."""
-        notice = happened.notice
-        if notice is not None:
-            self.chronicle.given.append((happened.at, notice))
-            if notice.withdrawn:
-                self._standing.pop(notice.server, None)
-            else:
-                self._standing[notice.server] = notice
-        elif happened.kind is HappeningKind.ENDED:
-            past = reversed(self.world.cloud.state.past)
-            record = next(record for record in past if record.server.id == happened.server)
-            self.chronicle.ended.append(
-                Ended(
-                    at=happened.at,
-                    server=happened.server,
-                    name=happened.name,
-                    mark=record.server.mark,
-                    cause=happened.cause or EndCause.LOST,
-                    noticed=self._standing.pop(happened.server, None),
-                )
-            )
+        run, chronicle = self.world.run(progress), self.chronicle
+        chronicle.invoice = self.world.cloud.invoice()
+        alive = self.world.reconciler.memory.fleet.alive()
+        chronicle.known = frozenset(instance.server for instance in alive if instance.server)
+        return run, chronicle

@@ -6,6 +6,7 @@ Pure but for the luck of their faults. Called by the wires; `seen_whole` says wh
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from random import Random
 
@@ -71,30 +72,39 @@ def distorted(true: Listing, frozen: Listing | None, weather: Weather) -> Listin
 
 
 def seen_whole(true: Listing, told: Listing, age_ms: int) -> frozenset[str]:
-    """Projects whose rows came complete, true and not older than `age_ms`."""
-    if told is true:
-        return frozenset(part.name for part in true.parts)
+    """Projects whose listing came to its end and was not older than `age_ms`."""
     if true.as_of - told.as_of > age_ms:
         return frozenset()
-    there, shown = _by_project(true), _by_project(told)
-    complete = {part.name for part in told.parts if part.complete}
-    return frozenset(name for name in complete if there.get(name, []) == shown.get(name, []))
+    return frozenset(part.name for part in told.parts if part.complete)
 
 
-def _by_project(listing: Listing) -> dict[str, list[Server]]:
-    rows: dict[str, list[Server]] = {}
-    for row in listing.servers:
-        rows.setdefault(row.project, []).append(row)
-    return rows
+def hidden_in(true: Listing, told: Listing, whole: frozenset[str], listed_at: int) -> frozenset[str]:
+    """Servers that stand in those projects, stood at `listed_at`, and were not shown."""
+    if told is true:
+        return frozenset()
+    shown = {row.id for row in told.servers}
+    return frozenset(
+        row.id
+        for row in true.servers
+        if row.project in whole and row.id not in shown and row.created_at <= listed_at and row.mark is not None
+    )
 
 
-def garbled_signals(said: Signals, everything: Signals | None, weather: Weather, names: list[str]) -> Signals:
-    """What the stream says in place of `said`; `everything` is all that it ever said, where it repeats itself."""
+def garbled_signals(
+    said: Signals,
+    everything: Signals | None,
+    weather: Weather,
+    *,
+    lost: AbstractSet[tuple[str, bool]],
+    names: list[str],
+) -> Signals:
+    """What the stream says in place of `said`; `everything` is all that it ever said, where it repeats itself, `lost`
+    what it never carries, and `names` whose servers are not ours.
+    """
     if everything is not None:
         said = replace(said, notices=everything.notices, lifecycle=everything.lifecycle)
-    fault = weather.on("signals_lost")
-    if fault is not None:
-        said = replace(said, notices=tuple(n for n in said.notices if not hit(fault, n.id)))
+    if lost:
+        said = replace(said, notices=tuple(n for n in said.notices if (n.id, n.withdrawn) not in lost))
     if weather.on("signals_reordered"):
         said = replace(said, notices=said.notices[::-1], lifecycle=said.lifecycle[::-1])
     fault = weather.on("signals_forged")

@@ -35,6 +35,7 @@ class Disk:
     booted_at: int
     journal: bytes | None = None
     spool: list[Event] = field(default_factory=list)
+    recorded: list[int] = field(default_factory=list)
     taken: int = 0
     accepted: Accepted = field(default_factory=Accepted)
 
@@ -46,11 +47,17 @@ class WiredDisk:
         self, scene: Scene, line: Line, disk: Disk, full: Callable[[], bool], acting: Callable[[], None]
     ) -> None:
         self._weather, self._line, self._disk = scene.weather, line, disk
+        self._world = scene.world
         self._full, self._acting = full, acting
 
     def record(self, events: Sequence[Event]) -> None:
         """As the seam promises, or not."""
-        self._write(lambda: self._disk.spool.extend(events))
+
+        def write() -> None:
+            self._disk.spool.extend(events)
+            self._disk.recorded.extend([self._world.now] * len(events))
+
+        self._write(write)
 
     def position(self) -> int:
         """As the seam promises."""
@@ -108,9 +115,10 @@ class WiredStore:
         """A lease that was taken goes into the chronicle."""
         if not key.startswith(LEASE):
             return
-        epoch, led = read_lease(value).epoch, self._scene.chronicle.led
-        if not led or (led[-1].replica, led[-1].epoch) != (self._witness.replica, epoch):
-            led.append(Led(self._scene.world.now, self._witness.replica, epoch))
+        lease = read_lease(value)
+        if lease.holder:
+            led = Led(self._scene.world.now, self._witness.replica, lease.epoch, renewed=lease.beat > 0)
+            self._scene.chronicle.led.append(led)
 
     def _silence(self) -> None:
         if self._scene.weather.on("store_silent") or self._cut():

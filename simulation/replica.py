@@ -86,6 +86,7 @@ class Replica:
         if self.machines > 1:
             self.name = f"{self.name.partition('.')[0]}.{self.machines}"
         self.scene.chronicle.events[self.name] = self.disk.spool
+        self.scene.chronicle.recorded[self.name] = self.disk.recorded
         self.skew_ms = 0
         self._looked_with = None
 
@@ -192,6 +193,7 @@ class Replica:
                 disk=not self.full,
                 pending=process.reconciler.ports.recorder.pending_bytes(),
                 stopped=process.reconciler.ports.stop.reason(),
+                hidden=sight.hidden,
             )
         )
 

@@ -118,8 +118,15 @@ class Replicas:
         world.flush()
         self._sampler.take(decision)
         replica.pace.done(world.now, replica.process.reconciler)
-        self._after(self.scene.chronicle)
+        self._over()
         return True
+
+    def _over(self) -> None:
+        """A cycle of the leader is over."""
+        chronicle, now = self.scene.chronicle, self.scene.world.now
+        if now >= chronicle.quiet_from:
+            chronicle.room.append((now, self.scene.register.room()))
+        self._after(chronicle)
 
     def _if_dead(self, replica: Replica) -> bool:
         """A process that died by itself is started again."""
@@ -157,7 +164,7 @@ class Replicas:
         if leader.process is not None:
             leader.cycle()
             self.scene.world.flush()
-            self._after(self.scene.chronicle)
+            self._over()
 
     # -- what the weather does to them --------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from reconciler.store_memory import MemoryStore
 from simulation.chronicle import Chronicle
 from simulation.git_host import CodeHost
 from simulation.happenings import Happenings
+from simulation.register import Register
 from simulation.weather import Weather
 from simulation.world import World
 
@@ -22,4 +23,5 @@ class Scene:
     host: CodeHost
     store: MemoryStore
     happenings: Happenings
+    register: Register
     seed: int

@@ -19,6 +19,7 @@ from pools.provider import Notice
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Instance
 from reconciler.ports import Demand, NodeView, SchedulerView
+from simulation.chronicle import NodeWord
 from simulation.cloud_model import EndCause, Happening, HappeningKind
 from simulation.nodes import Drained, SimulatedNodes, notice_of
 from simulation.work import Work, marked
@@ -48,7 +49,8 @@ class Site:
     """All nodes of one region, their units, and the two healthy schedulers that started them.
 
     `carry` brings a notice or a withdrawal to its node (by `deliver`, at once), `joins` says whether a server that
-    boots ever becomes a node; a world with faults gives both another answer.
+    boots ever becomes a node; a world with faults gives both another answer. `say` hears what becomes of nodes: which
+    server, its name, the word, and with some words an end and what was heard.
     """
 
     def __init__(self, *, region: str, seed: int, nodes: SimulatedNodes, work: Work, world: Surroundings) -> None:
@@ -61,9 +63,10 @@ class Site:
         self._drained: dict[str, str] = {}
         self._joined_at: dict[str, int] = {}
         self._servers: dict[str, str] = {}
-        self._unheard: dict[str, list[tuple[NodeNotice, str, str]]] = {}
+        self._unheard: dict[str, list[tuple[NodeNotice, str, str, str]]] = {}
         self.carry: Callable[[Notice, Callable[[Notice], None]], None] = _at_once
         self.joins: Callable[[str], bool] = lambda _: self._random.random() >= NEVER_JOINS
+        self.say: Callable[[str, str, NodeWord, int, str], None] = _unsaid
         self.lost = 0
         self.first_action_ms: list[int] = []
 
@@ -100,7 +103,7 @@ class Site:
         if slots is None:
             raise Gone(name)
         told = notice_of(name, reclaim="", kind=NoticeKind.RETURN, issued_at=self._world.now(), ends_at=ends_at)
-        self._begin_drain(name, told, cause_event, cause_event)
+        self._begin_drain(name, told, cause_event, cause_event, cause_event)
 
     def on_cloud(self, happened: Happening) -> None:
         """One thing that the cloud did."""
@@ -138,6 +141,8 @@ class Site:
         if name in self.work.by_instance and name not in self._joined_at:
             self._joined_at[name] = self._world.now()
             self.work.joined(name, self._world.now())
+            self._say(name, NodeWord.JOINED)
+            self._say(name, NodeWord.COVERED)
 
     def deliver(self, notice: Notice, node: str = "") -> None:
         """A node hears a notice or a withdrawal; `node` where it is another than the one that the notice names."""
@@ -155,35 +160,39 @@ class Site:
         )
         subject = f"{notice.id}/{notice.name}"
         if not notice.withdrawn:
-            self._begin_drain(name, told, event_id(EventType.NOTICE_RECEIVED, self._region, subject), subject)
+            caused_by = event_id(EventType.NOTICE_RECEIVED, self._region, subject)
+            self._begin_drain(name, told, caused_by, subject, notice.id)
         elif name in self.nodes.dead:
-            self._unheard.setdefault(name, []).append((told, "", ""))
+            self._unheard.setdefault(name, []).append((told, "", "", ""))
         elif name in self.nodes.draining:
             self.nodes.hear(told, units=0, contract=self.work.workloads[slots.workload].contract, now=self._world.now())
         elif slots.draining:
             self._drained.pop(name, None)
             self.work.undrain(name, self._world.now())
+            self._say(name, NodeWord.WITHDRAWN)
 
     def agent_died(self, name: str) -> None:
         """The node's agent dies; its drain stands still, and what is said to it waits."""
         self.nodes.kill(name)
         self.work.dirty.add(name)
+        self._say(name, NodeWord.UNCOVERED)
 
     def agent_back(self, name: str) -> None:
         """The agent starts again: it goes on with the drain in its journal and hears what was said last."""
         self.nodes.restart(name, self._world.now())
         self.work.dirty.add(name)
-        for told, caused_by, subject in self._unheard.pop(name, ()):
+        self._say(name, NodeWord.COVERED)
+        for told, caused_by, subject, heard in self._unheard.pop(name, ()):
             slots = self.work.by_instance.get(name)
             if slots is not None and not told.withdrawn:
-                self._begin_drain(name, told, caused_by, subject)
+                self._begin_drain(name, told, caused_by, subject, heard)
             elif slots is not None and name in self.nodes.draining:
                 contract = self.work.workloads[slots.workload].contract
                 self.nodes.hear(told, units=0, contract=contract, now=self._world.now())
 
-    def _begin_drain(self, name: str, told: NodeNotice, caused_by: str, subject: str) -> None:
+    def _begin_drain(self, name: str, told: NodeNotice, caused_by: str, subject: str, heard: str) -> None:
         if name in self.nodes.dead:
-            self._unheard.setdefault(name, []).append((told, caused_by, subject))
+            self._unheard.setdefault(name, []).append((told, caused_by, subject, heard))
             return
         slots = self.work.by_instance[name]
         contract = self.work.workloads[slots.workload].contract
@@ -191,6 +200,7 @@ class Site:
         if told.instance != name:  # another's notice: the agent tells, and nothing on the node changes
             self.nodes.hear(told, units=len(slots.runs), contract=contract, now=self._world.now(), node=name)
             return
+        self._say(name, NodeWord.HEARD, told.ends_at, heard)
         drill = told.kind is NoticeKind.DRILL
         units = self.work.drain(name, self._world.now(), subject, drill=drill)
         if self.nodes.hear(told, units=units, contract=contract, now=self._world.now()) and began:
@@ -207,6 +217,7 @@ class Site:
                 )
             )
             slots.notice = f"{name}/{told.issued_at}"
+            self._say(name, NodeWord.DRAINING, told.ends_at)
 
     def on_drained(self, drained: Drained) -> None:
         """One drain that ended."""
@@ -226,6 +237,7 @@ class Site:
             data={"outcome": drained.outcome, "slow_unit": drained.slow_unit, **marked(drill=slots.drill)},
         )
         self._world.emit(event)
+        self._say(drained.instance, NodeWord(drained.outcome))
         if drained.outcome == "withdrawn":
             self.work.undrain(drained.instance, drained.at)
             return
@@ -241,6 +253,7 @@ class Site:
             self.lost += 1
             self._world.poke()
         self._drained.pop(name, None)
+        self._say(name, NodeWord.LEFT)
         self._servers.pop(name, None)
         self._unheard.pop(name, None)
         if slots is None:
@@ -259,6 +272,15 @@ class Site:
         self.nodes.lost(name)
         self.work.ended(name, happened.at)
 
+    def _say(self, name: str, word: NodeWord, ends_at: int = 0, heard: str = "") -> None:
+        server = self._servers.get(name)
+        if server is not None:
+            self.say(server, name, word, ends_at, heard)
+
 
 def _at_once(notice: Notice, deliver: Callable[[Notice], None]) -> None:
     deliver(notice)
+
+
+def _unsaid(_: str, __: str, ___: NodeWord, ____: int, _____: str) -> None:
+    """Nobody listens to nodes."""

@@ -28,7 +28,7 @@ from simulation.chronicle import Act, Call
 from simulation.cloud_state import Record
 from simulation.faults import Fault
 from simulation.line import Line, Side
-from simulation.listings import dimmed, distorted, garbled_signals, seen_whole
+from simulation.listings import dimmed, distorted, garbled_signals, hidden_in, seen_whole
 from simulation.scene import Scene
 
 
@@ -40,6 +40,7 @@ class Sight:
     listed_at: int = 0
     told: bool = False
     silent: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -93,7 +94,7 @@ class WiredProvider:
         else:
             said = self._cloud.signals(cursor)
             again = self._cloud.signals("") if weather.on("signals_doubled") else None
-            said = garbled_signals(said, again, weather, self._strangers())
+            said = garbled_signals(said, again, weather, lost=self._scene.register.lost, names=self._strangers())
         self._witness.sight.told = True
         return said
 
@@ -131,6 +132,7 @@ class WiredProvider:
         sight = self._witness.sight
         sight.whole = seen_whole(true, told, region.guard.listing_age * 1000)
         sight.listed_at = self._frozen[1].as_of if self._frozen else true.as_of
+        sight.hidden = hidden_in(true, told, sight.whole, sight.listed_at)
         return told
 
     def quota(self) -> Quota:
@@ -274,5 +276,6 @@ class WiredSchedulers:
             paid=slots.paid.value if slots else "",
             fresh=fresh,
             for_=cause_event,
+            ends_at=ends_at,
         )
         self._witness.act(act, Side.NODES)
