@@ -189,6 +189,9 @@ class Chronicle:
     it widens. `room` says, after each cycle of a leader from `quiet_from` on and earlier where it is cheap, how many
     more instances each pool could take by its hosts and its project's quota (a pool without any may be left out).
 
+    `accepted` are listings that a person accepted, with the names that they lacked; `breaches` what a replica found
+    broken: (at, replica, why).
+
     `faults` is what was switched on. `quiet_from` is when the last fault is over; `end` when the history ends, and
     only then stand `invoice` and `known`, the ids of servers that the last leader remembers as not gone. `term_ms` and
     `call_ms` are the lease's term and the limit of one call (0: not judged), `spool_limit` the bytes of the spool at
@@ -212,6 +215,8 @@ class Chronicle:
     recorded: dict[str, list[int]] = field(default_factory=dict)
     reserved: list[tuple[int, str, Mapping[str, int]]] = field(default_factory=list)
     room: list[tuple[int, Mapping[str, int]]] = field(default_factory=list)
+    accepted: list[tuple[int, frozenset[str]]] = field(default_factory=list)
+    breaches: list[tuple[int, str, str]] = field(default_factory=list)
     invoice: tuple[InvoiceLine, ...] = ()
     known: frozenset[str] | None = None
     term_ms: int = 0

@@ -103,6 +103,9 @@ TALK = {
     "answer_lost": Recipe(
         "SIZE % of the calls that change something take effect and their answer is lost", 1.4, (5, 60), "", (20, 100)
     ),
+    "api_late": Recipe(
+        "SIZE % of the calls that change something take effect after they were given up", 0.8, (5, 40), "", (20, 80)
+    ),
     "race_lost": Recipe("SIZE % of the creates lose the race for the inventory", 0.6, (5, 30), "", (20, 90)),
 }
 
@@ -114,6 +117,14 @@ MACHINE = {
     "pause": Recipe(
         "the leader stands still from its SIZEth call on, and finishes it later", 1.2, (1, 20), "side", (1, 40)
     ),
+    "guest_pause": Recipe(
+        "the leader's machine stands still from its SIZEth call on, its monotonic clock with it",
+        0.8,
+        (1, 15),
+        "side",
+        (1, 40),
+    ),
+    "control_down": Recipe("both replicas are dead", 0.3, (20, 240)),
     "standby_dies": Recipe("the replica that does not lead dies, and starts again", 0.6, (2, 60)),
     "clock_forward": Recipe("the leader's clock is SIZE seconds ahead", 0.6, (2, 45), "", (3, 90_000)),
     "clock_back": Recipe("the leader's clock is SIZE seconds behind", 0.6, (2, 45), "", (3, 90_000)),

@@ -7,6 +7,7 @@ bundles are signed and verified in tests of their own; here the same rules are j
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -14,10 +15,23 @@ from contracts.errors import Transient
 from contracts.model import Contract
 from reconciler.desired import Partition, partition
 from reconciler.ports import Desired
+from reconciler.removals import SUBJECT
+from repo_layout.documents import ApprovalFile
 from repo_layout.model import Estate
 from simulation.chronicle import Chronicle, Reviewed
 from simulation.faults import Fault
 from simulation.weather import Weather
+from simulation.world import World
+
+APPROVED_SHARE = 0.5
+APPROVED_AFTER_MS = (300_000, 2_400_000)
+"""Half of the large removals are approved, within five to forty minutes; the others are taken back unapproved."""
+
+SHRINKS = 90
+"""Maxima of less than so many percent are a large removal: more than a tenth of what was desired."""
+
+FIRST_GRANT, LAST_DAY = dt.date(2026, 10, 1), dt.date(2027, 3, 1)
+"""Approvals are told apart by the day on which they were granted; all hold while histories happen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +45,16 @@ class Commit:
 class CodeHost:
     """The reviewed branch over time: the first commit, and one more at each beginning and end of a fault of files."""
 
-    def __init__(
-        self, estate: Estate, region: str, chronicle: Chronicle, weather: Weather, now: Callable[[], int]
-    ) -> None:
-        self._base, self._region = estate, region
-        self._chronicle, self._weather, self._now = chronicle, weather, now
+    def __init__(self, world: World, chronicle: Chronicle, weather: Weather) -> None:
+        self._base, self._region = world.setting.estate, world.setting.region
+        self._world, self._chronicle, self._weather = world, chronicle, weather
+        self._approvals: list[ApprovalFile] = []
         self._parts: dict[str, Partition] = {}
         self.commits: list[Commit] = []
         self._merge()
         for kind in CHANGES:
-            weather.begins[kind] = weather.ends[kind] = lambda _: self._merge()
+            weather.begins[kind] = self._change
+            weather.ends[kind] = lambda _: self._merge()
 
     @property
     def newest(self) -> Commit:
@@ -54,18 +68,45 @@ class CodeHost:
             found = self._parts[estate.commit] = part_of(estate, self._region)
         return found
 
-    def _merge(self) -> None:
+    def _change(self, fault: Fault) -> None:
+        """A change is merged; of large removals some are approved after a while."""
+        self._merge()
+        luck = self._weather.luck(fault)
+        after = luck.randrange(*APPROVED_AFTER_MS)
+        if luck.random() < APPROVED_SHARE and (fault.kind == "commit_removal" or fault.size < SHRINKS):
+            self._world.at(self._world.now + after, lambda: self._approve(fault))
+
+    def _approve(self, fault: Fault) -> None:
+        if fault not in self._weather.all_on(fault.kind):
+            return  # it was taken back before anybody looked
+        people = [entry.id for entry in self._base.directory if entry.kind == "person"]
+        granted = FIRST_GRANT + dt.timedelta(days=len(self._approvals))
+        self._approvals.append(
+            ApprovalFile(
+                api_version="ebbtide/v1",
+                kind="Approval",
+                subject=f"{SUBJECT}-{self._region}",
+                statement=f"{fault.name} may go.",
+                approver=people[-1],
+                requester=people[0],
+                granted=granted,
+                expires=LAST_DAY,
+            )
+        )
+        self._merge(approved=True)
+
+    def _merge(self, *, approved: bool = False) -> None:
         """A commit of the base with every change that is on."""
-        changed, words = self._base, []
+        changed, words = replace(self._base, approvals=(*self._base.approvals, *self._approvals)), []
         for kind, change in CHANGES.items():
             for fault in self._weather.all_on(kind):
                 changed = change(changed, fault)
                 words.append(fault.name)
         version = len(self.commits) + 1
         commit = f"{version:04d}-{'-'.join(words) or 'base'}"
-        estate = replace(changed, commit=commit) if self.commits or words else changed
+        estate = replace(changed, commit=commit) if self.commits or words else self._base
         self.commits.append(Commit(version, estate))
-        self._chronicle.reviewed.append(Reviewed(self._now(), estate.commit, version, estate))
+        self._chronicle.reviewed.append(Reviewed(self._world.now, estate.commit, version, estate, approved=approved))
 
 
 PARTS: dict[tuple[str, str, int], Partition] = {}

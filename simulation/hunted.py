@@ -114,7 +114,7 @@ class HuntedWorld:
         self, seed: int, after: Callable[[Chronicle], None], replicas: int, world: World, policy: Policy
     ) -> Control:
         weather = Weather(self.chronicle.faults, seed=seed)
-        host = CodeHost(self.ground.estate, self.ground.region, self.chronicle, weather, lambda: world.now)
+        host = CodeHost(world, self.chronicle, weather)
         happenings = Happenings(world.cloud.state, weather)
         Courier(world, weather)
         self.register = Register(world, weather, self.chronicle)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from contracts.errors import EbbtideError, Transient
 from pools.provider import Conflict
@@ -19,8 +19,10 @@ from simulation.scene import Scene
 
 Answer = TypeVar("Answer")
 
-CALL_LIMIT_MS = 30_000
-"""A client's own limit on one call: a slow one is given up after it, and may take effect all the same."""
+GIVEN_UP_MS = 10_000
+LATEST_MS = 30_000
+"""A client gives a call up after ten seconds; a call that went out has its effect within thirty, or never: what
+`reconciler.lease.Terms.call` waits for."""
 
 RETRY_AFTER_S = 7.0
 
@@ -40,12 +42,13 @@ class Side(enum.Enum):
 
 @dataclass
 class Doom:
-    """What waits for the process at a call: its death, or a pause until `until`."""
+    """What waits for the process at a call: its death, or a pause until `until`, after which `resumed` is called."""
 
     fault: Fault
     left: int
     before: bool
     until: int = 0
+    resumed: Callable[[int], None] | None = None
 
 
 class Line:
@@ -63,8 +66,17 @@ class Line:
         self._fail(call, Side.PROVIDER)
         return effect()
 
-    def change(self, call: str, side: Side, effect: Callable[[], Answer], lie: Callable[[], Answer]) -> Answer:
-        """A call that changes something; `lie` is the answer of a success that never was."""
+    def change(
+        self,
+        call: str,
+        side: Side,
+        effect: Callable[[], Answer],
+        lie: Callable[[], Answer],
+        late: Callable[[], None] | None = None,
+    ) -> Answer:
+        """A call that changes something; `lie` is the answer of a success that never was, `late` the effect when nobody
+        waits for an answer any more.
+        """
         self.reach(before=True)
         if side is Side.PROVIDER:
             self._take_time()
@@ -72,7 +84,17 @@ class Line:
             self._fail(call, side)
             if self._weather.strikes("api_lies"):
                 return lie()
+            fault = self._weather.strikes("api_late")
+            if fault is not None and late is not None:
+                self._give_up(call, self._weather.luck(fault).randrange(LATEST_MS), late)
         return effect()
+
+    def _give_up(self, call: str, after: int, late: Callable[[], None]) -> NoReturn:
+        """The effect comes after a while, and the client waits in vain."""
+        world = self._scene.world
+        world.at(world.now + after, late)
+        self.wait(world.now + GIVEN_UP_MS)
+        raise Transient(f"{call}: timed out; it may still take effect")
 
     def answer(self, call: str, side: Side) -> None:
         """The way back of a call that took effect: it may be the process's last, or lose its answer."""
@@ -94,7 +116,12 @@ class Line:
         self.doom = None
         if not doom.until:
             raise Died
-        self.wait(doom.until)
+        began = self._scene.world.now
+        try:
+            self.wait(doom.until)
+        finally:
+            if doom.resumed is not None:
+                doom.resumed(self._scene.world.now - began)
 
     def wait(self, until: int) -> None:
         """Time passes for everybody else; the process may be killed meanwhile."""

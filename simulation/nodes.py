@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import heapq
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent import actions as ordered
 from agent import inputs as told
-from agent.deadline import Notice, NoticeKind
+from agent.deadline import Notice, NoticeKind, Notices, merge
 from agent.drain import Entry, begin, next_deadline, replay, step
 from agent.state import DrainState
 from contracts.errors import Refused
@@ -74,6 +74,7 @@ class SimulatedNodes:
         self._saving = 0
         self.journals: dict[str, list[Entry]] = {}
         self.dead: set[str] = set()
+        self._withdrawn: dict[str, Notices] = {}
 
     def next_event_at(self) -> int | None:
         """When something happens next on any node."""
@@ -90,6 +91,10 @@ class SimulatedNodes:
         if instance in self._drains:
             self._feed(instance, told.NoticeSeen(notice), now)
             return True
+        if notice.withdrawn:  # it may have overtaken its notice
+            known, _ = merge(self._withdrawn.get(instance, Notices(instance)), notice, now=now, wall=now)
+            self._withdrawn[instance] = known
+            return False
         heard = now + self._random.randint(*FIRST_ACTION_MS)
         kubernetes = contract.runs_on.kubernetes is not None
         began = told.Began(
@@ -100,6 +105,7 @@ class SimulatedNodes:
             how=told.How(contract.drain.how),
             scheduler=told.Scheduler.KUBERNETES if kubernetes else told.Scheduler.SLURM,
             notice=notice,
+            known=self._withdrawn.get(instance),
         )
         try:
             state, actions = begin(began, heard)
@@ -166,6 +172,8 @@ class SimulatedNodes:
         if outcome is None:
             raise AssertionError(instance)
         self.lost(instance)
+        if running.state.notices.withdrawn:
+            self._withdrawn[instance] = replace(running.state.notices, standing=())
         slow = next((u.unit for u in outcome.units if u.leaving is ordered.Leaving.STILL_RUNNING), "")
         return Drained(
             instance=instance,

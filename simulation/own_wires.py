@@ -6,6 +6,7 @@ A disk outlives the process that writes it; the store outlives everybody, unless
 from __future__ import annotations
 
 import errno
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -22,7 +23,7 @@ from simulation.wires import Witness
 EVENT_BYTES = 480
 """What an event's line takes in a spool, about."""
 
-LEASE = "lease/"
+LEASE, RESERVATIONS = "lease/", "reservations/"
 
 
 @dataclass
@@ -112,7 +113,11 @@ class WiredStore:
         return revision
 
     def _note(self, key: str, value: bytes) -> None:
-        """A lease that was taken goes into the chronicle."""
+        """A lease that was taken or renewed goes into the chronicle, and so do the day's reservations."""
+        if key.startswith(RESERVATIONS):
+            wallet = json.loads(value)
+            totals = {**wallet["reserved_micro"], **wallet["by_workload"]}
+            self._scene.chronicle.reserved.append((self._scene.world.now, wallet["day"], totals))
         if not key.startswith(LEASE):
             return
         lease = read_lease(value)

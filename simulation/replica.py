@@ -6,12 +6,13 @@ memory is gone, and what its disk and the store hold is all that the next one fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from contracts.errors import EbbtideError
 from reconciler.appraisal import Appraiser
+from reconciler.breakers import Order
 from reconciler.cycle import Decision
 from reconciler.fleet import Instance
 from reconciler.lease import Terms
@@ -34,8 +35,8 @@ NEVER = 1 << 60
 START_AGAIN_MS = 30_000
 """A process that cannot start is started again by its supervisor."""
 
-CLOCK_APART_MS = 2_000
-"""A clock that is further from the provider's, or that moved so much since the last look, is said to be wrong."""
+CLOCK_JUMP_MS = 2_000
+"""A clock that moved so much against the true one since the last look of its process has jumped."""
 
 BOOT_MS = 3_600_000
 """How long a machine ran when its first process started: its monotonic clock begins nowhere near another's."""
@@ -68,6 +69,8 @@ class Replica:
         self.start_at = scene.world.now
         self.pace = Pace(scene.world.now)
         self.machines = 0
+        self.accepted_at: Callable[[], int] = lambda: 0
+        self.orders: Callable[[int], Sequence[Order]] = lambda _: ()
         self.disk = Disk(0)
         self._looked_with: int | None = None
         self._look_open = False
@@ -160,6 +163,10 @@ class Replica:
         else:
             self.died()
 
+    def stood_still(self, ms: int) -> None:
+        """Its machine was paused: its monotonic clock did not go on, its wall clock was set right."""
+        self.disk.booted_at += ms
+
     def doom(self, doom: Doom) -> None:
         """Something waits for the process at one of its next calls."""
         if self.process is not None:
@@ -176,8 +183,10 @@ class Replica:
         self._look_open = False
         scene, sight = self.scene, process.witness.sight
         led = scene.chronicle.led
-        moved = self._looked_with is not None and abs(self.skew_ms - self._looked_with) > CLOCK_APART_MS
+        moved = self._looked_with is not None and abs(self.skew_ms - self._looked_with) > CLOCK_JUMP_MS
         self._looked_with = self.skew_ms
+        region = scene.world.setting.region
+        apart_ms = scene.world.setting.estate.region(region).guard.listing_age * 1000
         scene.chronicle.looks.append(
             Look(
                 at=scene.world.now,
@@ -189,7 +198,7 @@ class Replica:
                 told=sight.told,
                 silent=sight.silent,
                 git=process.follower.newest,
-                clock=not moved and abs(self.skew_ms) <= CLOCK_APART_MS,
+                clock=not moved and abs(self.skew_ms) <= apart_ms,
                 disk=not self.full,
                 pending=process.reconciler.ports.recorder.pending_bytes(),
                 stopped=process.reconciler.ports.stop.reason(),
@@ -199,7 +208,7 @@ class Replica:
 
     def _ports(self, line: Line, witness: Witness, follower: Follower) -> Ports:
         scene, world = self.scene, self.scene.world
-        disk, boot = self.disk, self.disk.booted_at
+        disk = self.disk
         own = WiredDisk(scene, line, disk, lambda: self.full, self._acting)
         clusters = {contract.name: contract.cluster for contract in world.setting.estate.contracts}
         schedulers = WiredSchedulers(witness, clusters)
@@ -213,9 +222,11 @@ class Replica:
             store=WiredStore(witness, lambda: self.cut),
             journal=own,
             clock=lambda: world.now + self.skew_ms,
-            monotonic=lambda: world.now - boot,
+            monotonic=lambda: world.now - disk.booted_at,
             local_day=lambda now: str(now // DAY_MS),
             user_data=user_data,
+            accepted_at=lambda: self.accepted_at(),  # noqa: PLW0108  # people come after the replicas
+            orders=lambda number: self.orders(number),  # noqa: PLW0108  # as above
             holder=self.name,
             terms=TERMS,
         )

@@ -18,6 +18,7 @@ from simulation.chronicle import Chronicle
 from simulation.faults import Fault
 from simulation.leader import POKE_MS, Sampler
 from simulation.line import Doom
+from simulation.people import People
 from simulation.policies import Policy
 from simulation.replica import NEVER, Replica
 from simulation.scene import Scene
@@ -40,7 +41,10 @@ class Replicas:
         self._tick_at = {replica.number: scene.world.now for replica in self.all}
         self._sampler = Sampler(scene.world, policy)
         self._hit: dict[str, Replica] = {}
+        self._down: set[str] = set()
+        self.people = People(scene.world, scene.chronicle)
         for replica in self.all:
+            replica.accepted_at, replica.orders = self.people.accepted_at, self.people.orders_after
             replica.start()
         self._last = self.all[0].process
         weather = scene.weather
@@ -48,6 +52,8 @@ class Replicas:
             "crash": self._doom,
             "empty_disk": self._doom,
             "pause": self._doom,
+            "guest_pause": self._doom,
+            "control_down": self._kill_all,
             "standby_dies": self._kill_standby,
             "clock_forward": self._skew,
             "clock_back": self._skew,
@@ -60,6 +66,7 @@ class Replicas:
             "crash": self._doom_over,
             "empty_disk": self._doom_over,
             "standby_dies": self._standby_back,
+            "control_down": self._all_back,
             "clock_forward": self._unskew,
             "clock_back": self._unskew,
             "disk_full": partial(self._heal, "full"),
@@ -117,6 +124,7 @@ class Replicas:
         self._last = replica.process
         world.flush()
         self._sampler.take(decision)
+        self.people.look(decision, replica)
         replica.pace.done(world.now, replica.process.reconciler)
         self._over()
         return True
@@ -135,7 +143,7 @@ class Replicas:
         fault = next((f for f in self._hit_by(replica) if f.kind in ("crash", "empty_disk")), None)
         if fault is not None:
             self._buried(replica, fault)
-        elif replica.start_at == NEVER:
+        elif replica.start_at == NEVER and not self._down:
             replica.start_at = self.scene.world.now + RESTART_MS[0]
         return True
 
@@ -189,9 +197,11 @@ class Replicas:
     def _doom(self, fault: Fault) -> None:
         """The leader's end, or pause, at one of its next calls."""
         replica = self.leader()
-        if fault.kind != "pause":
+        pauses = fault.kind in ("pause", "guest_pause")
+        if not pauses:
             self._hit[fault.name] = replica
-        replica.doom(Doom(fault, fault.size, fault.target == "before", fault.until if fault.kind == "pause" else 0))
+        resumed = replica.stood_still if fault.kind == "guest_pause" else None
+        replica.doom(Doom(fault, fault.size, fault.target == "before", fault.until if pauses else 0, resumed))
 
     def _buried(self, replica: Replica, fault: Fault) -> None:
         """A death that was doomed has come: when and as what the replica starts again."""
@@ -201,7 +211,8 @@ class Replicas:
             at, name, _ = self.scene.chronicle.killed.pop()
             self.scene.chronicle.killed.append((at, name, "empty"))
             replica.new_machine()
-        replica.start_at = self.scene.world.now + luck.randrange(*RESTART_MS)
+        delay = luck.randrange(*RESTART_MS)
+        replica.start_at = NEVER if self._down else self.scene.world.now + delay
 
     def _doom_over(self, fault: Fault) -> None:
         """A death that found no call comes anyway, between two cycles."""
@@ -210,6 +221,18 @@ class Replicas:
             return
         replica.kill()
         self._if_dead(replica)
+
+    def _kill_all(self, fault: Fault) -> None:
+        self._down.add(fault.name)
+        for replica in self.all:
+            replica.kill()
+            replica.start_at = NEVER
+
+    def _all_back(self, fault: Fault) -> None:
+        self._down.discard(fault.name)
+        for replica in self.all:
+            if replica.process is None and not self._down:
+                replica.start_at = self.scene.world.now
 
     def _kill_standby(self, fault: Fault) -> None:
         leader = self.leader()
@@ -221,7 +244,7 @@ class Replicas:
 
     def _standby_back(self, fault: Fault) -> None:
         standby = self._hit.pop(fault.name, None)
-        if standby is not None and standby.process is None:
+        if standby is not None and standby.process is None and not self._down:
             standby.start_at = self.scene.world.now
 
     def _remember_store(self, fault: Fault) -> None:

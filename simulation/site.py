@@ -162,11 +162,14 @@ class Site:
         if not notice.withdrawn:
             caused_by = event_id(EventType.NOTICE_RECEIVED, self._region, subject)
             self._begin_drain(name, told, caused_by, subject, notice.id)
-        elif name in self.nodes.dead:
+            return
+        if name in self.nodes.dead:
             self._unheard.setdefault(name, []).append((told, "", "", ""))
-        elif name in self.nodes.draining:
-            self.nodes.hear(told, units=0, contract=self.work.workloads[slots.workload].contract, now=self._world.now())
-        elif slots.draining:
+            return
+        contract = self.work.workloads[slots.workload].contract
+        drains = name in self.nodes.draining
+        self.nodes.hear(told, units=0, contract=contract, now=self._world.now(), node=name)
+        if not drains and slots.draining and not node:
             self._drained.pop(name, None)
             self.work.undrain(name, self._world.now())
             self._say(name, NodeWord.WITHDRAWN)
@@ -202,8 +205,10 @@ class Site:
             return
         self._say(name, NodeWord.HEARD, told.ends_at, heard)
         drill = told.kind is NoticeKind.DRILL
+        if not self.nodes.hear(told, units=len(slots.runs), contract=contract, now=self._world.now()):
+            return  # a late copy of one that was withdrawn
         units = self.work.drain(name, self._world.now(), subject, drill=drill)
-        if self.nodes.hear(told, units=units, contract=contract, now=self._world.now()) and began:
+        if began:
             self._world.emit(
                 self._world.scribe(self._world.now()).event(
                     EventType.DRAIN_STARTED,

@@ -6,10 +6,11 @@ whatever answer comes back; what the replica could see is told to its `Sight`.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from contracts.errors import Transient
+from contracts.errors import EbbtideError, Transient
 from pools.provider import (
     CreateRequest,
     ForwardCapacities,
@@ -53,12 +54,30 @@ class Witness:
     epoch: Callable[[], int]
     acting: Callable[[], None]
     sight: Sight = field(default_factory=Sight)
+    _late: int | None = None
+
+    def late(self, effect: Callable[[], object]) -> Callable[[], None]:
+        """The effect for when its caller gave the call up: under the epoch of now, and nobody hears of it."""
+        epoch = self.epoch()
+
+        def come() -> None:
+            self._late = epoch
+            try:
+                with contextlib.suppress(EbbtideError):
+                    effect()
+            finally:
+                self._late = None
+
+        return come
 
     def act(self, act: Act, side: Side) -> None:
         """One effect, now: written down, then its answer goes back."""
         acts = self.scene.chronicle.acts
         place = len(acts)
         acts.append(act)
+        if self._late is not None:
+            acts[place] = replace(act, answered=False)
+            return
         try:
             self.line.answer(act.call.value, side)
         except BaseException:
@@ -67,8 +86,10 @@ class Witness:
 
     def new(self, call: Call, name: str, **about: object) -> Act:
         """An act of this replica, now."""
-        self.acting()
-        return Act(self.scene.world.now, self.replica, self.epoch(), call, name, **about)  # type: ignore[arg-type]  # the dataclass checks the names
+        if self._late is None:
+            self.acting()
+        epoch = self.epoch() if self._late is None else self._late
+        return Act(self.scene.world.now, self.replica, epoch, call, name, **about)  # type: ignore[arg-type]  # the dataclass checks the names
 
 
 class WiredProvider:
@@ -158,7 +179,8 @@ class WiredProvider:
             mark, now = request.mark, self._scene.world.now
             return Server(f"never-{mark.name}", mark.name, request.project, request.pool, Status.BUILDING, now, mark)
 
-        return self._line.change("create", Side.PROVIDER, lambda: self._create(request), lie)
+        late = self._witness.late(lambda: self._create(request))
+        return self._line.change("create", Side.PROVIDER, lambda: self._create(request), lie, late)
 
     def _create(self, request: CreateRequest) -> Server:
         created = self._cloud.state.created
@@ -180,7 +202,8 @@ class WiredProvider:
 
     def delete(self, server: str, *, expected: Mark) -> None:
         """As the seam promises, or not."""
-        self._line.change("delete", Side.PROVIDER, lambda: self._delete(server, expected), lambda: None)
+        late = self._witness.late(lambda: self._delete(server, expected))
+        self._line.change("delete", Side.PROVIDER, lambda: self._delete(server, expected), lambda: None, late)
 
     def _delete(self, server: str, expected: Mark) -> None:
         record = self._cloud.state.records.get(server)
@@ -189,7 +212,8 @@ class WiredProvider:
 
     def mark(self, server: str, mark: Mark | None) -> None:
         """As the seam promises, or not."""
-        self._line.change("mark", Side.PROVIDER, lambda: self._mark(server, mark), lambda: None)
+        late = self._witness.late(lambda: self._mark(server, mark))
+        self._line.change("mark", Side.PROVIDER, lambda: self._mark(server, mark), lambda: None, late)
 
     def _mark(self, server: str, mark: Mark | None) -> None:
         record = self._cloud.state.records.get(server)
