@@ -146,21 +146,13 @@ class Acting:
         self.leadership = leadership
         self.appraiser = appraiser
         self.breach = ""
-        self._looked: clocks.Reading | None = None
+        self.watch = clocks.Watch(ports.clock, ports.monotonic)
         self.tokens = Tokens(part.estate.region(part.region).guard, ports.clock)
         self._instances: dict[str, Instance] = {}
         self._settled: set[str] = set()
         self._adopting: set[str] = set()
         self._done = Done(Fleet())
         self._scribe = Scribe(part.region, 0, "", 0)
-
-    def look_at_clocks(self) -> tuple[int, int]:
-        """The time, and by how many ms the clock was set since the last look; later steps are measured from here."""
-        before, self._looked = self._looked, self._reading()
-        return self._looked.wall, clocks.leap(before, self._looked)
-
-    def _reading(self) -> clocks.Reading:
-        return clocks.Reading(self.ports.clock(), self.ports.monotonic())
 
     def stopped(self) -> str:
         """Why nothing may be done now; a switch that cannot be read is on."""
@@ -203,7 +195,7 @@ class Acting:
         """Why nothing more may go out, in the middle of a list or not."""
         if not self.leadership.holds():
             return Cause.LEASE_LOST, "the lease ended before this step"
-        leap_ms = clocks.leap(self._looked, self._reading())
+        leap_ms = self.watch.leap()
         if leap_ms:
             return Cause.CLOCK_JUMPED, f"the clock was set by {leap_ms / 1000:.1f} s before this step"
         stopped = self.stopped()

@@ -133,7 +133,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     rows = _rows(census, instances, sight, scribe)
     _lifecycle_times(census, instances, sight, scribe)
     _hear_notices(census, instances, debts, sight, scribe)
-    told = _explained(sight.signals.lifecycle)
+    told = {happened.name: happened for happened in sight.signals.lifecycle if happened.kind in billing.ENDS}
     believable = not _improbable(instances, rows, told, sight)
     for name in list(instances):
         before = instances[name]
@@ -189,10 +189,6 @@ def _quarantined(census: Census, fleet: Fleet, sight: Sight) -> frozenset[str]:
     """Servers in quarantine: those of this listing, and earlier ones while it is not complete."""
     now = {stray.row.id for stray in census.strays}
     return frozenset(now if sight.listing is not None and sight.listing.complete else now | fleet.quarantined)
-
-
-def _explained(lifecycle: tuple[Lifecycle, ...]) -> dict[str, Lifecycle]:
-    return {happened.name: happened for happened in lifecycle if happened.kind in billing.ENDS}
 
 
 def _improbable(
@@ -343,6 +339,8 @@ def _missing(
     """A complete listing lacks it: gone when something explains that, too young to tell, or missing for now."""
     listed = sight.listing.as_of if sight.listing else 0
     let_go = instance.released or instance.phase is Phase.FAILED
+    if let_go and not instance.server and happened is None and listed - instance.requested_at < UNSEEN_MS:
+        return instance
     if let_go or instance.noticed or happened is not None:
         return _lose(census, instance, happened.at if happened else sight.now, sight, scribe)
     if _borne_out(instance, sight):
@@ -380,6 +378,8 @@ def _lose(census: Census, instance: Instance, at: int, sight: Sight, scribe: Scr
     """
     instance = _closed(census, instance, at, scribe) if sight.heard else replace(instance, missing_since=at)
     if instance.released or instance.phase is Phase.FAILED:
+        if instance.released and not instance.server:
+            census.events.append(billing.never_began(instance, scribe))
         return replace(instance, phase=Phase.GONE)
     if instance.noticed:
         cause = Cause.LOST_AFTER_NOTICE if at >= instance.ends_at - 1000 else Cause.ENDED_BEFORE_ITS_TIME

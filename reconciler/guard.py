@@ -134,7 +134,8 @@ def judge(
     # what only waited for other steps to reach new domains gets a second chance behind them
     helped = {refusal.step.instance for refusal in tuple(waiting) if consider(refusal.step) is None}
     verdict.refused += [refusal for refusal in refused if refusal.step.instance not in helped]
-    verdict.state = blast_radius.spent(blast_radius.after(state, sees=_sees(eyes, limits)), eyes.now, counts)
+    state = blast_radius.after(state, sees=_sees(eyes, limits), doubted=bool(eyes.clock))
+    verdict.state = blast_radius.spent(state, eyes.now, counts)
     return verdict
 
 

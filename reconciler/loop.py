@@ -118,7 +118,7 @@ class Reconciler:
     def observe(self, *, led: bool = True) -> Seen:
         """Ask every port once; silence is None, never an empty answer."""
         ports = self.ports
-        now, leap_ms = self.acting.look_at_clocks()
+        now, leap_ms = self.acting.watch.look()
         signals = _ask(lambda: ports.provider.signals(self.memory.cursor))
         view = _ask(ports.schedulers.view)
         clusters = frozenset(contract.cluster for contract in self.part.contracts)

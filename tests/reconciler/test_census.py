@@ -380,3 +380,14 @@ def test_an_incomplete_listing_ends_no_move() -> None:
     source, taker = instance(1, moving_to=name(2)), booting(2)
     census = passed(fleet(source, taker), replace(sight(), listing=listing(row(source), complete=False)))
     assert after(census).moving_to == name(2)
+
+
+def test_a_request_that_was_let_go_is_closed_once_a_listing_had_time_to_show_its_server() -> None:
+    asked = instance(phase=Phase.DRAINING, released=True, server="", joined_at=0, started_at=0, requested_at=START)
+    soon = take(fleet(asked), sight(now=START + 30 * SECOND), scribe())
+    assert soon.fleet.instances[asked.name].phase is Phase.DRAINING
+    assert not soon.events
+    later = take(soon.fleet, sight(now=START + 61 * SECOND), scribe())
+    assert [event.type for event in later.events] == [EventType.INSTANCE_FAILED]
+    assert later.fleet.instances[asked.name].phase is Phase.GONE
+    assert not later.failures
