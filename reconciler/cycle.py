@@ -27,6 +27,7 @@ from reconciler.ports import Demand, SchedulerView
 from reconciler.problem import Placement
 from reconciler.standing import committed_lot, ground_of, spreads_of
 from reconciler.steps import ADDS, Refusal, Step
+from reconciler.twins import twin_steps
 from repo_layout.documents import DirectoryEntry
 
 NEVER_S = 10**9
@@ -268,7 +269,10 @@ def _difference(
             ranks={c.name: c.tier.rank for c in part.contracts},
             shortfall_events={name: risk.since_event for name, risk in risks.items() if risk.since_event},
             moves=placement.moves,
-            extra=adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),
+            extra=(
+                *twin_steps(counted.twins, part.region),
+                *adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),
+            ),
         )
     )
 
