@@ -71,10 +71,13 @@ def _new(args: argparse.Namespace, terminal: Terminal) -> int:
 def _pair(args: argparse.Namespace, terminal: Terminal) -> int:
     make_key(Path(args.folder), args.name, passphrase=passphrase(args))
     public = Path(args.folder) / f"{args.name}{PUBLIC}"
+    raw = public_key(public).hex()
     if terminal.as_json:
-        terminal.document({"public": str(public), "private": str(public.with_name(f"{args.name}{PRIVATE}"))})
+        private = str(public.with_name(f"{args.name}{PRIVATE}"))
+        terminal.document({"public": str(public), "private": private, "approvalKey": raw})
     else:
-        terminal.lines([f"made {args.name}{PRIVATE}, which stays here, and {public}: keys rotate --add takes it"])
+        told = f"made {args.name}{PRIVATE}, which stays here, and {public}: keys rotate --add takes it"
+        terminal.lines([told, f"  as a person's key for ebbtide approve, in directory.yaml: approvalKey: {raw}"])
     return 0
 
 

@@ -33,6 +33,7 @@ class Cause(enum.Enum):
     ADVISORY = "advisory"
     RATE_CHANGED = "rate_changed"
     MIGRATED = "migrated"
+    TWIN = "twin"
     # what the ranking and the exclusion decide
     RECLAIM_BURST = "reclaim_burst"
     SHORT_NOTICE = "short_notice"

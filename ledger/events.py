@@ -53,6 +53,7 @@ class EventType(enum.Enum):
     SHORTFALL_BEGAN = "shortfall.began"
     SHORTFALL_ENDED = "shortfall.ended"
     QUARANTINED = "instance.quarantined"
+    TWIN_REMOVED = "twin.removed"
     LEADER_BEGAN = "leader.began"
     BREAKER_TRIPPED = "breaker.tripped"
     BREAKER_CLEARED = "breaker.cleared"
@@ -115,6 +116,7 @@ REQUIRED: Mapping[EventType, frozenset[str]] = {
     EventType.SHORTFALL_BEGAN: frozenset({"missing_units"}),
     EventType.SHORTFALL_ENDED: frozenset(),
     EventType.QUARANTINED: frozenset(),
+    EventType.TWIN_REMOVED: frozenset({"server"}),
     EventType.LEADER_BEGAN: frozenset({"term"}),
     EventType.BREAKER_TRIPPED: frozenset({"breaker", "message"}),
     EventType.BREAKER_CLEARED: frozenset({"breaker", "for_ms"}),

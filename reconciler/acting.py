@@ -25,7 +25,7 @@ from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.leadership import Leadership
 from reconciler.lease import TERMS, Terms
-from reconciler.outcomes import NOT_THERE_YET_MS, released, requested, stands
+from reconciler.outcomes import NOT_THERE_YET_MS, REQUESTS, about, released, requested, stands
 from reconciler.ports import DesiredState, Journal, Nodes, Recorder, Schedulers, StopSwitch, Store
 from reconciler.steps import Step, StepKind
 from repo_layout.documents import GuardLimits
@@ -37,8 +37,6 @@ CONFLICT_TRIES = 3
 
 CALLS = frozenset({StepKind.ACQUIRE, StepKind.REPLACE, StepKind.DELETE, StepKind.ADOPT, StepKind.DISOWN})
 """Steps that call the provider, and so cost a token of their project."""
-
-REQUESTS = frozenset({StepKind.ACQUIRE, StepKind.REPLACE, StepKind.ADOPT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +79,6 @@ def answered(call: Callable[[], Answer]) -> Answer:
         raise
     except Exception as error:
         raise Transient(f"{type(error).__name__}: {error}") from error
-
-
-def about(scribe: Scribe, type_: EventType, step: Step, *, caused_by: str, **data: str | int) -> Event:
-    """One event about what a step does."""
-    return scribe.event(
-        type_,
-        step.instance,
-        step.cause,
-        caused_by=caused_by,
-        workload=step.workload,
-        pool=step.pool,
-        instance=step.instance,
-        data=data,
-    )
 
 
 @dataclass
@@ -146,21 +130,14 @@ class Acting:
         self.leadership = leadership
         self.appraiser = appraiser
         self.breach = ""
-        self._looked: clocks.Reading | None = None
+        self.watch = clocks.Watch(ports.clock, ports.monotonic)
         self.tokens = Tokens(part.estate.region(part.region).guard, ports.clock)
         self._instances: dict[str, Instance] = {}
         self._settled: set[str] = set()
         self._adopting: set[str] = set()
+        self._twins: set[str] = set()
         self._done = Done(Fleet())
         self._scribe = Scribe(part.region, 0, "", 0)
-
-    def look_at_clocks(self) -> tuple[int, int]:
-        """The time, and by how many ms the clock was set since the last look; later steps are measured from here."""
-        before, self._looked = self._looked, self._reading()
-        return self._looked.wall, clocks.leap(before, self._looked)
-
-    def _reading(self) -> clocks.Reading:
-        return clocks.Reading(self.ports.clock(), self.ports.monotonic())
 
     def stopped(self) -> str:
         """Why nothing may be done now; a switch that cannot be read is on."""
@@ -181,7 +158,8 @@ class Acting:
             StepKind.DISOWN: self._disown,
         }
         self._instances, self._settled = dict(fleet.instances), set()
-        self._done, self._scribe, self._adopting = Done(fleet), scribe, set(fleet.adopting)
+        self._done, self._scribe = Done(fleet), scribe
+        self._adopting, self._twins = set(fleet.adopting), set(fleet.twins)
         lost_race: list[Step] = []
         for step in steps:
             halt = self._halt()
@@ -196,14 +174,16 @@ class Acting:
             lost_race = [step for step in lost_race if not self._try_again(step, last=left == 0)]
         debts = tuple(debt for debt in fleet.debts if debt.instance not in self._settled)
         adopting = frozenset(self._adopting - self._instances.keys())
-        self._done.fleet = replace(fleet, instances=self._instances, debts=debts, adopting=adopting)
+        self._done.fleet = replace(
+            fleet, instances=self._instances, debts=debts, adopting=adopting, twins=frozenset(self._twins)
+        )
         return self._done
 
     def _halt(self) -> tuple[Cause, str] | None:
         """Why nothing more may go out, in the middle of a list or not."""
         if not self.leadership.holds():
             return Cause.LEASE_LOST, "the lease ended before this step"
-        leap_ms = clocks.leap(self._looked, self._reading())
+        leap_ms = self.watch.leap()
         if leap_ms:
             return Cause.CLOCK_JUMPED, f"the clock was set by {leap_ms / 1000:.1f} s before this step"
         stopped = self.stopped()
@@ -299,7 +279,25 @@ class Acting:
             instance, step, region=self._scribe.region, ends_at=ends_at, heard=heard
         )
 
+    def _cull(self, step: Step) -> None:
+        """Delete a second server under the key of an instance that has its own."""
+        kept = self._instances.get(step.instance)
+        if kept is None or not kept.supply or kept.server in ("", step.server):
+            self._done.undone.append(step)
+            return
+        self._twins.add(step.server)
+        mark = _mark(self.part, step, max(kept.epoch, self._scribe.epoch))
+        try:
+            answered(lambda: self.ports.provider.delete(step.server, expected=mark))
+        except Gone:
+            pass
+        except EbbtideError as error:
+            self._not_done(step, error)
+
     def _delete(self, step: Step) -> None:
+        if step.cause is Cause.TWIN:
+            self._cull(step)
+            return
         instance = self._instances[step.instance]
         mark = _mark(self.part, step, max(instance.epoch, self._scribe.epoch))
         try:

@@ -83,3 +83,17 @@ def ended(instance: Instance, *, at: int, scribe: Scribe) -> Event:
         pool=instance.pool,
         instance=instance.name,
     )
+
+
+def never_began(instance: Instance, scribe: Scribe) -> Event:
+    """The end of a request that was let go before any server answered to its key."""
+    return scribe.event(
+        EventType.INSTANCE_FAILED,
+        instance.name,
+        instance.cause,
+        caused_by=instance.cause_event,
+        workload=instance.workload,
+        pool=instance.pool,
+        instance=instance.name,
+        data={"error": "released before a server had its key"},
+    )

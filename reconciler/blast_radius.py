@@ -29,8 +29,8 @@ NO_FLEET = Fleet()
 class GuardState:
     """What the guard let through in its window: (time, number) by kind, and complete cycles since it last was blind.
 
-    `judged_at` and `epoch` are those of the last cycle, `silent` the workloads whose scheduler did not answer in it. A
-    new memory has seen nothing yet: it begins as after an outage.
+    `judged_at` and `epoch` are those of the last cycle, `silent` the workloads whose scheduler did not answer in it,
+    and `doubted` says that its clock was not believed. A new memory has seen nothing yet: it begins as after an outage.
     """
 
     released: History = ()
@@ -40,6 +40,7 @@ class GuardState:
     judged_at: int = 0
     epoch: int = 0
     silent: frozenset[str] = frozenset()
+    doubted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +118,10 @@ def spent(state: GuardState, at: int, counts: Mapping[StepKind, int]) -> GuardSt
     )
 
 
-def after(state: GuardState, *, sees: bool) -> GuardState:
-    """The state after one cycle: one more with open eyes, or none."""
-    return replace(state, cycles_since_blind=min(RAMP_CYCLES, state.cycles_since_blind + 1) if sees else 0)
+def after(state: GuardState, *, sees: bool, doubted: bool) -> GuardState:
+    """The state after one cycle: one more with open eyes, or none; and whether its clock was in doubt."""
+    cycles = min(RAMP_CYCLES, state.cycles_since_blind + 1) if sees else 0
+    return replace(state, cycles_since_blind=cycles, doubted=doubted)
 
 
 def give_back(state: GuardState, at: int, steps: Iterable[Step], fleet: Fleet = NO_FLEET) -> GuardState:

@@ -14,8 +14,11 @@ from ledger.causes import Cause
 from ledger.events import Event, EventType
 from reconciler.drafts import Scribe, event_id
 
-Standing = Mapping[str, int]
-"""Name of a breaker that is tripped -> since when."""
+CALM_MS = 600_000
+"""A breaker is over when it was not met for so long: an answer that fails every other time is one standstill."""
+
+Standing = Mapping[str, tuple[int, int]]
+"""Name of a breaker that is tripped -> since when, and when it was last met."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +47,12 @@ class Order:
 
 
 def tell(now: Iterable[Breaker], before: Standing, scribe: Scribe) -> tuple[tuple[Event, ...], Standing]:
-    """An event for each breaker that tripped and each that is over, and those that stand now."""
+    """An event for each breaker that tripped and each that is over, and those that stand."""
     tripped = {breaker.name: breaker for breaker in now}
     events = []
     standing = {}
     for name, breaker in sorted(tripped.items()):
-        standing[name] = before.get(name, scribe.now)
+        standing[name] = before[name][0] if name in before else scribe.now, scribe.now
         if name not in before:
             events.append(
                 scribe.event(
@@ -59,8 +62,12 @@ def tell(now: Iterable[Breaker], before: Standing, scribe: Scribe) -> tuple[tupl
                     data={"breaker": name, "message": breaker.message},
                 )
             )
-    for name, since in sorted(before.items()):
-        if name not in tripped:
+    for name, (since, last) in sorted(before.items()):
+        if name in tripped:
+            continue
+        if 0 <= scribe.now - last < CALM_MS:
+            standing[name] = since, last
+        else:
             trip = event_id(EventType.BREAKER_TRIPPED, scribe.region, f"{name}/{since}")
             events.append(
                 scribe.event(
@@ -68,7 +75,7 @@ def tell(now: Iterable[Breaker], before: Standing, scribe: Scribe) -> tuple[tupl
                     f"{name}/{since}",
                     Cause(name.partition("/")[0]),
                     caused_by=trip,
-                    data={"breaker": name, "for_ms": max(0, scribe.now - since)},
+                    data={"breaker": name, "for_ms": max(0, last - since)},
                 )
             )
     return tuple(events), standing

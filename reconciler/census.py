@@ -20,7 +20,8 @@ from reconciler.fleet import Debt, Fleet, Instance, Phase, number_in
 from reconciler.hearing import hear
 from reconciler.membership import as_ever, as_node
 from reconciler.ports import NodeView
-from reconciler.sighting import Stray, sort_rows
+from reconciler.sighting import Rows, Stray, sort_rows, tell_strays
+from reconciler.twins import ends_told, means, sort_twins
 
 FEW = 3
 """Up to this many unexplained absences are never called improbable: a small fleet loses one now and then."""
@@ -65,7 +66,8 @@ class Loss:
 class Census:
     """What one pass found; `fleet` is the fleet after it.
 
-    `restored` are instances that only their marks remember. `unheard`: the provider spoke of a server that we could not know, for want of a whole listing: ask again.
+    `restored` are instances that only their marks remember, `twins` second servers that may be deleted. `unheard`: the
+    provider spoke of a server that we could not know, for want of a whole listing: ask again.
     """
 
     fleet: Fleet
@@ -76,6 +78,7 @@ class Census:
     unexplained: list[str] = field(default_factory=list)
     strays: list[Stray] = field(default_factory=list)
     restored: list[Instance] = field(default_factory=list)
+    twins: list[Server] = field(default_factory=list)
     foreign: int = 0
     unheard: bool = False
 
@@ -130,10 +133,11 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     census = Census(fleet)
     instances = dict(fleet.instances)
     debts = {debt.instance: debt for debt in fleet.debts}
-    rows = _rows(census, instances, sight, scribe)
+    sorted_rows = _rows(census, instances, sight, scribe)
+    rows = sorted_rows.known
     _lifecycle_times(census, instances, sight, scribe)
     _hear_notices(census, instances, debts, sight, scribe)
-    told = _explained(sight.signals.lifecycle)
+    told = ends_told(sight.signals.lifecycle, instances)
     believable = not _improbable(instances, rows, told, sight)
     for name in list(instances):
         before = instances[name]
@@ -161,12 +165,23 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         taker = instances.get(instance.moving_to) if instance.moving_to else None
         if instance.moving_to and (taker is None or not taker.supply):
             instances[name] = replace(instance, moving_to="")  # whoever was to take over is not there: it stays
+    census.twins, waiting = sort_twins(
+        sorted_rows.twins,
+        before=fleet.instances,
+        after=instances,
+        complete=sight.complete,
+        epoch=scribe.epoch,
+    )
+    census.strays = [*sorted_rows.strays, *waiting]
+    census.events += tell_strays(census.strays, fleet.quarantined, scribe)
     unheard = [number_in(name, sight.region) for name in rows.keys() - fleet.instances.keys()]
     census.fleet = replace(
         fleet,
         instances=instances,
         debts=tuple(debts.values()),
-        quarantined=_quarantined(census, fleet, sight),
+        quarantined=frozenset(stray.row.id for stray in census.strays)
+        | (frozenset() if sight.whole else fleet.quarantined),
+        twins=fleet.twins & {twin.row.id for twin in sorted_rows.twins} if sight.whole else fleet.twins,
         sequence=max(fleet.sequence, 1 + max(unheard, default=0)),
     )
     return census
@@ -183,16 +198,6 @@ def _owed(before: Instance, after: Instance) -> Debt | None:
     if after.phase is Phase.FAILED and before.cause in REPLACING:
         return Debt(after.workload, after.name, before.cause, before.cause_event, after.paid)
     return None
-
-
-def _quarantined(census: Census, fleet: Fleet, sight: Sight) -> frozenset[str]:
-    """Servers in quarantine: those of this listing, and earlier ones while it is not complete."""
-    now = {stray.row.id for stray in census.strays}
-    return frozenset(now if sight.listing is not None and sight.listing.complete else now | fleet.quarantined)
-
-
-def _explained(lifecycle: tuple[Lifecycle, ...]) -> dict[str, Lifecycle]:
-    return {happened.name: happened for happened in lifecycle if happened.kind in billing.ENDS}
 
 
 def _improbable(
@@ -238,6 +243,8 @@ def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sigh
         if instance is None:
             census.unheard |= not sight.whole
             continue
+        if not means(happened, instance):
+            continue
         instances[instance.name], events = billing.heard(happened, instance, scribe)
         census.events += events
 
@@ -249,6 +256,8 @@ def _hear_notices(
         instance = instances.get(notice.name)
         if instance is None:
             census.unheard |= not sight.whole
+        elif not means(notice, instance):
+            continue
         elif instance.phase is not Phase.GONE and instance.phase is not Phase.FAILED:
             instances[instance.name], events, earlier = hear(notice, instance, debts, scribe)
             census.events += events
@@ -260,7 +269,7 @@ def _hear_notices(
             census.events += events
 
 
-def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: Scribe) -> dict[str, Server]:
+def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: Scribe) -> Rows:
     """The listing's rows that are ours; those the fleet lost come back into `instances`."""
     rows = sort_rows(
         sight.listing.servers if sight.listing else (),
@@ -276,20 +285,7 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
         census.events += events
     census.restored = rows.restored
     census.foreign = rows.foreign
-    census.strays = rows.strays
-    for stray in rows.strays:
-        if stray.row.id not in census.fleet.quarantined:
-            census.events.append(
-                scribe.event(
-                    EventType.QUARANTINED,
-                    f"{stray.row.id}",
-                    Cause.NOT_OURS,
-                    pool=stray.row.pool,
-                    instance=stray.row.mark.name if stray.row.mark else "",
-                    data={"server": stray.row.id, "reason": stray.reason},
-                )
-            )
-    return rows.known
+    return rows
 
 
 def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe: Scribe) -> Instance:
@@ -343,6 +339,8 @@ def _missing(
     """A complete listing lacks it: gone when something explains that, too young to tell, or missing for now."""
     listed = sight.listing.as_of if sight.listing else 0
     let_go = instance.released or instance.phase is Phase.FAILED
+    if let_go and not instance.server and happened is None and listed - instance.requested_at < UNSEEN_MS:
+        return instance
     if let_go or instance.noticed or happened is not None:
         return _lose(census, instance, happened.at if happened else sight.now, sight, scribe)
     if _borne_out(instance, sight):
@@ -380,6 +378,8 @@ def _lose(census: Census, instance: Instance, at: int, sight: Sight, scribe: Scr
     """
     instance = _closed(census, instance, at, scribe) if sight.heard else replace(instance, missing_since=at)
     if instance.released or instance.phase is Phase.FAILED:
+        if instance.released and not instance.server:
+            census.events.append(billing.never_began(instance, scribe))
         return replace(instance, phase=Phase.GONE)
     if instance.noticed:
         cause = Cause.LOST_AFTER_NOTICE if at >= instance.ends_at - 1000 else Cause.ENDED_BEFORE_ITS_TIME

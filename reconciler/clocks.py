@@ -1,12 +1,14 @@
 """Whether this machine's clock can be believed now: compared with its own monotonic clock, and with the provider's.
 
-Pure. `acting` compares two readings before each step, the loop once a look; `cycle` compares the look with the answers
+Decides by values alone; `Watch` reads the clocks that it is given.
+`acting` compares two readings before each step, the loop once a look; `cycle` compares the look with the answers
 that came. A wall clock and a monotonic one progress alike while a clock is slewed, and a step, a paused guest or a
 restored snapshot shows as a difference. Whose clock is right nobody can know, so everything stops.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 LEAP_MS = 2_000
@@ -30,6 +32,14 @@ class Answers:
     told_at: int
 
 
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The last cycle that was remembered, which outlives the process: its time (0: there was none), and its doubt."""
+
+    judged_at: int
+    doubted: bool = False
+
+
 def leap(before: Reading | None, after: Reading) -> int:
     """By how many ms the wall clock ran ahead of the monotonic one since `before` (behind: negative).
 
@@ -41,19 +51,38 @@ def leap(before: Reading | None, after: Reading) -> int:
     return apart if abs(apart) > LEAP_MS else 0
 
 
-def doubt(now: int, *, leap_ms: int, judged_at: int, answers: Answers, allowed_ms: int) -> str:
+class Watch:
+    """Both clocks, which come in from outside, and the last look at them."""
+
+    def __init__(self, clock: Callable[[], int], monotonic: Callable[[], int]) -> None:
+        self._clock, self._monotonic = clock, monotonic
+        self._looked: Reading | None = None
+
+    def look(self) -> tuple[int, int]:
+        """The time, and by how many ms the clock was set since the last look; `leap` measures from here on."""
+        before, now = self._looked, Reading(self._clock(), self._monotonic())
+        self._looked = now
+        return now.wall, leap(before, now)
+
+    def leap(self) -> int:
+        """By how many ms the clock was set since the last look."""
+        return leap(self._looked, Reading(self._clock(), self._monotonic()))
+
+
+def doubt(now: int, *, leap_ms: int, before: Before, answers: Answers, allowed_ms: int) -> str:
     """Why the clock is not believed, in a sentence with numbers; empty while it is.
 
-    `judged_at` is the time of the last cycle that was remembered (0: none), which outlives the process; `allowed_ms` is
-    how far our clock and the provider's may be apart. One answer that is behind is an old answer; where all that came
-    are, it is the clock.
+    `allowed_ms` is how far our clock and the provider's may be apart. One answer that is behind is an old answer; where
+    all that came are, it is the clock. A doubt stands until an answer of the provider ends it.
     """
     if leap_ms:
         way = "forward" if leap_ms > 0 else "back"
         return f"the clock was set {way} by {abs(leap_ms) / 1000:.1f} s since the last look"
-    if judged_at - now > LEAP_MS:
-        return f"the clock is {(judged_at - now) / 1000:.1f} s behind the last cycle that was written down"
+    if before.judged_at - now > LEAP_MS:
+        return f"the clock is {(before.judged_at - now) / 1000:.1f} s behind the last cycle that was written down"
     came = [at for at in (answers.listed_at, answers.told_at) if at]
+    if before.doubted and not came:
+        return "the clock was in doubt, and no answer of the provider has confirmed it since"
     ahead_ms = max(came, default=now) - now
     if ahead_ms > allowed_ms:
         return f"the clock is {ahead_ms // 1000} s behind the provider's, {allowed_ms // 1000} s are allowed"

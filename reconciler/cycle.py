@@ -27,6 +27,7 @@ from reconciler.ports import Demand, SchedulerView
 from reconciler.problem import Placement
 from reconciler.standing import committed_lot, ground_of, spreads_of
 from reconciler.steps import ADDS, Refusal, Step
+from reconciler.twins import twin_steps
 from repo_layout.documents import DirectoryEntry
 
 NEVER_S = 10**9
@@ -70,7 +71,7 @@ class Memory:
     """What lasts between two cycles. All of it can be rebuilt from the provider, the schedulers and the ledger.
 
     `complete_at` says when each project was last listed to its end, `baseline` what was desired when removals were last
-    approved, `breakers` which are tripped since when, and `order` the newest order that was told.
+    approved, `breakers` which are tripped, and `order` the newest order that was told.
     """
 
     epoch: int = 1
@@ -88,7 +89,7 @@ class Memory:
     complete_at: Mapping[str, int] = field(default_factory=dict)
     cursor: str = ""
     baseline: removals.Baseline = field(default_factory=removals.Baseline)
-    breakers: Mapping[str, int] = field(default_factory=dict)
+    breakers: breakers.Standing = field(default_factory=dict)
     order: int = 0
 
 
@@ -134,16 +135,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     facts = _facts(seen, claimed, counted, appraisal, ruling, reclaims=reclaims, paused=paused)
     placement = place(problem(part, facts), last=memory.placement)
     found = _difference(part, memory, seen, counted, placement, _Told(claimed, claim_events, ruling))
-    growing = frozenset(step.workload for step in found.steps if step.kind in ADDS)
-    verdict = guard.judge(
-        found.steps,
-        eyes=eyes,
-        fleet=counted.fleet,
-        limits=part.estate.region(part.region).guard,
-        state=memory.guard,
-        ground=ground_of(part),
-        spreads=spreads_of(part, counted.fleet, claimed, appraisal.offers, growing=growing),
-    )
+    verdict = _judge(part, memory, found.steps, eyes, counted.fleet, claimed=claimed, appraisal=appraisal)
     standing = _standing(part, memory, seen, eyes, removal, scribe)
     told, given = refusals.tell(verdict.refused, memory.refusals, scribe)
     after = replace(
@@ -177,12 +169,34 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     )
 
 
+def _judge(
+    part: Partition,
+    memory: Memory,
+    steps: tuple[Step, ...],
+    eyes: guard.Eyes,
+    fleet: Fleet,
+    *,
+    claimed: Mapping[str, claims.Claim],
+    appraisal: Appraisal,
+) -> guard.Verdict:
+    growing = frozenset(step.workload for step in steps if step.kind in ADDS)
+    return guard.judge(
+        steps,
+        eyes=eyes,
+        fleet=fleet,
+        limits=part.estate.region(part.region).guard,
+        state=memory.guard,
+        ground=ground_of(part),
+        spreads=spreads_of(part, fleet, claimed, appraisal.offers, growing=growing),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Standing:
     """What stops the region and what people ordered, told; and what of it stands now."""
 
     events: tuple[Event, ...]
-    breakers: Mapping[str, int]
+    breakers: breakers.Standing
     order: int
 
 
@@ -255,7 +269,10 @@ def _difference(
             ranks={c.name: c.tier.rank for c in part.contracts},
             shortfall_events={name: risk.since_event for name, risk in risks.items() if risk.since_event},
             moves=placement.moves,
-            extra=adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),
+            extra=(
+                *twin_steps(counted.twins, part.region),
+                *adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),
+            ),
         )
     )
 
@@ -365,7 +382,8 @@ def _rule(
         risks=memory.risks,
         wallet=memory.wallet,
         limits_micro=limits,
-        day=seen.day,
+        # a clock that nobody believes opens no new day for anybody's money
+        day=memory.wallet.day if eyes.clock else seen.day,
         scribe=scribe,
         frozen=frozen,
     )

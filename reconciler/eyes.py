@@ -52,7 +52,7 @@ def clock_doubt(part: Partition, memory: Memory, seen: Seen) -> str:
     return clocks.doubt(
         seen.now,
         leap_ms=seen.leap_ms,
-        judged_at=memory.guard.judged_at,
+        before=clocks.Before(memory.guard.judged_at, memory.guard.doubted),
         answers=clocks.Answers(seen.listing.as_of if seen.listing else 0, seen.signals.as_of),
         allowed_ms=part.estate.region(part.region).guard.listing_age * 1000,
     )

@@ -87,7 +87,8 @@ class FakeNodes(Failures):
         self.enter("ask_return")
         if name not in self.schedulers.nodes:
             raise Gone(f"{name}: {cause_event}")
-        self.asked[name] = min(ends_at, self.asked.get(name, ends_at))
+        self.asked[name] = until = min(ends_at, self.asked.get(name, ends_at))
+        self.schedulers.nodes[name] = replace(self.schedulers.nodes[name], draining_until=until)
 
     def finish(self, name: str, outcome: str = "verified") -> None:
         """The node's drain ends so."""

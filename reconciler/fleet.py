@@ -119,7 +119,8 @@ class Fleet:
     """Everything the control plane remembers about its instances between two cycles.
 
     `sequence` numbers the next instance; `quarantined` are ids of servers that carry our mark and that a person has to
-    look at; `adopting` are names that the ledger was told we ask for, whose mark is not known to be on yet.
+    look at; `adopting` are names that the ledger was told we ask for, whose mark is not known to be on yet; `twins`
+    are ids of second servers under one key whose deletion stands in the ledger.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=lambda: MappingProxyType({}))
@@ -127,6 +128,7 @@ class Fleet:
     sequence: int = 1
     quarantined: frozenset[str] = frozenset()
     adopting: frozenset[str] = frozenset()
+    twins: frozenset[str] = frozenset()
 
     def alive(self) -> list[Instance]:
         """Instances that are not gone, by name."""

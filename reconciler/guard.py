@@ -21,9 +21,9 @@ from pools.provider import Quota
 from reconciler import blast_radius, removals
 from reconciler.blast_radius import GuardState, give_back
 from reconciler.breakers import Breaker
-from reconciler.fleet import Fleet, Phase
+from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.second_look import SUPPLY, Ground, Spread, breaks_bound, breaks_pools, places
-from reconciler.steps import ADDS, FINISHING, Refusal, Step, StepKind
+from reconciler.steps import ADDS, Refusal, Step, StepKind, finishes
 from repo_layout.documents import GuardLimits
 
 __all__ = ["Eyes", "GuardState", "Verdict", "breakers", "buys_nothing", "give_back", "judge"]
@@ -134,7 +134,8 @@ def judge(
     # what only waited for other steps to reach new domains gets a second chance behind them
     helped = {refusal.step.instance for refusal in tuple(waiting) if consider(refusal.step) is None}
     verdict.refused += [refusal for refusal in refused if refusal.step.instance not in helped]
-    verdict.state = blast_radius.spent(blast_radius.after(state, sees=_sees(eyes, limits)), eyes.now, counts)
+    state = blast_radius.after(state, sees=_sees(eyes, limits), doubted=bool(eyes.clock))
+    verdict.state = blast_radius.spent(state, eyes.now, counts)
     return verdict
 
 
@@ -233,7 +234,7 @@ def _refuse(
         return Refusal(step, Cause.STOPPED, f"stopped: {eyes.stopped}")
     if step.kind is StepKind.QUARANTINE or _was_agreed(step, eyes, fleet):
         return None
-    if step.kind in FINISHING:
+    if finishes(step):
         return _too_early(step, eyes, fleet)
     if blind is not None:
         return Refusal(step, *blind)
@@ -295,6 +296,8 @@ def _not_ours(step: Step, eyes: Eyes, fleet: Fleet) -> Refusal | None:
     who = step.instance or "(no name)"
     if step.kind in ENDING and (instance is None or instance.project != step.project):
         return Refusal(step, Cause.NOT_OURS, f"{who} is no instance of ours in {step.project}")
+    if step.cause is Cause.TWIN:
+        return _no_twin(step, instance)
     if step.kind in (StepKind.DELETE, StepKind.DISOWN) and (
         instance is None or not step.server or step.server != instance.server
     ):
@@ -304,6 +307,14 @@ def _not_ours(step: Step, eyes: Eyes, fleet: Fleet) -> Refusal | None:
     if step.kind is StepKind.ADOPT and (instance is not None or not step.server or not step.instance):
         return Refusal(step, Cause.NOT_OURS, f"{who} cannot be adopted as server {step.server or '(no id)'}")
     return None
+
+
+def _no_twin(step: Step, kept: Instance | None) -> Refusal | None:
+    """A second server goes only while the first is known, shown and working: never both."""
+    stays = kept is not None and bool(kept.server) and kept.supply and not kept.missing_since
+    if step.kind is StepKind.DELETE and kept is not None and stays and step.server not in ("", kept.server):
+        return None
+    return Refusal(step, Cause.NOT_OURS, f"{step.server or '(no id)'} is no second server of {step.instance} to delete")
 
 
 def _incomplete(project: str, eyes: Eyes) -> str:

@@ -12,19 +12,19 @@ from dataclasses import replace
 from typing import TypeVar
 
 from contracts.errors import EbbtideError
-from ledger.events import Event, EventType
+from ledger.events import Event
 from pools.provider import Signals
 from reconciler import guard
-from reconciler.acting import REQUESTS, Acting, Ports, about, answered
+from reconciler.acting import Acting, Ports, answered
 from reconciler.appraisal import Appraiser
 from reconciler.cycle import Decision, Memory, Seen, decide
 from reconciler.desired import Partition
 from reconciler.drafts import Scribe
-from reconciler.fleet import Fleet
 from reconciler.leadership import Leadership
 from reconciler.logbook import Logbook
+from reconciler.outcomes import announced
 from reconciler.ports import SchedulerView
-from reconciler.steps import FINISHING, Step, StepKind
+from reconciler.steps import Step, StepKind, finishes
 from repo_layout.model import Estate
 
 __all__ = ["Ports", "Reconciler"]
@@ -81,8 +81,8 @@ class Reconciler:
         going, waiting = self.acting.tokens.admit(decision.allowed)
         if not self._note(decision.memory, decision.events, going):
             # what cannot be written down is not begun; what was agreed before goes on
-            waiting += [step for step in going if step.kind not in FINISHING]
-            going = [step for step in going if step.kind in FINISHING]
+            waiting += [step for step in going if not finishes(step)]
+            going = [step for step in going if finishes(step)]
         done = self.acting.carry_out(going, decision.memory.fleet, self._scribe())
         waiting += done.undone
         self.memory = replace(
@@ -118,7 +118,7 @@ class Reconciler:
     def observe(self, *, led: bool = True) -> Seen:
         """Ask every port once; silence is None, never an empty answer."""
         ports = self.ports
-        now, leap_ms = self.acting.look_at_clocks()
+        now, leap_ms = self.acting.watch.look()
         signals = _ask(lambda: ports.provider.signals(self.memory.cursor))
         view = _ask(ports.schedulers.view)
         clusters = frozenset(contract.cluster for contract in self.part.contracts)
@@ -153,28 +153,8 @@ class Reconciler:
             commit=self.desired.commit,
             events=events,
             intents=[step for step in going if step.kind is not StepKind.QUARANTINE],
-            announced=self._announced(going, memory.fleet),
+            announced=announced(going, memory.fleet, self._scribe()),
         )
-
-    def _announced(self, steps: Sequence[Step], fleet: Fleet) -> list[Event]:
-        """The events of what is about to be done, written down before it is done."""
-        scribe = self._scribe()
-        events = []
-        for step in steps:
-            if step.kind in REQUESTS and not step.again and step.instance not in fleet.adopting:
-                events.append(
-                    about(
-                        scribe,
-                        EventType.INSTANCE_REQUESTED,
-                        step,
-                        caused_by=step.cause_event,
-                        units=step.units,
-                        paid=step.paid.value,
-                    )
-                )
-            elif step.kind is StepKind.RELEASE and not fleet.instances[step.instance].release_told:
-                events.append(about(scribe, EventType.RELEASE_ASKED, step, caused_by=step.cause_event))
-        return events
 
 
 def _ask(question: Callable[[], Answer]) -> Answer | None:

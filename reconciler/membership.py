@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools.provider import Server, Status
 from reconciler.drafts import Scribe, event_id
@@ -40,6 +41,18 @@ def as_node(
             return replace(instance, left_at=scribe.now, busy_units=0), ()
         return instance, ()
     events = () if instance.joined_at else (_joined(instance, view, scribe),)
+    if _drains_already(instance, view, scribe):
+        asked = event_id(EventType.RELEASE_ASKED, scribe.region, instance.name)
+        instance = replace(
+            instance,
+            phase=Phase.DRAINING,
+            released=True,
+            release_told=True,
+            drain_asked=True,
+            ends_at=view.draining_until or scribe.now,
+            cause=Cause.CLAIM_SHRANK,
+            cause_event=asked,
+        )
     phase = instance.phase
     if instance.supply:
         phase = Phase.SERVING if view.busy_units else Phase.JOINED
@@ -55,6 +68,14 @@ def as_node(
         left_at=0,
     )
     return after, events
+
+
+def _drains_already(instance: Instance, view: NodeView, scribe: Scribe) -> bool:
+    """Whether an instance of an earlier term, seen as a node for the first time since, is found in a drain that no
+    notice explains: then that leader had released it, and nobody remembers.
+    """
+    found = instance.supply and not instance.joined_at and instance.epoch < scribe.epoch
+    return found and bool(view.draining_until or view.drained)
 
 
 def _joined(instance: Instance, view: NodeView, scribe: Scribe) -> Event:

@@ -1,19 +1,54 @@
-"""What becomes of the fleet's instances when a step is asked for, known by its answer or by the journal alone.
+"""What is told of steps that are about to go out, and what becomes of the fleet's instances when they are asked for.
 
-Pure; `acting` uses it while steps go out, `resume` for those whose answer nobody lived to hear.
+Pure; `loop` has steps told before they are begun, `acting` uses the rest while they go out, and `resume` for those
+whose answer nobody lived to hear.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from ledger.events import EventType
-from reconciler.drafts import event_id
-from reconciler.fleet import Instance, Phase
-from reconciler.steps import Step
+from ledger.causes import Cause
+from ledger.events import Event, EventType
+from reconciler.drafts import Scribe, event_id
+from reconciler.fleet import Fleet, Instance, Phase
+from reconciler.steps import Step, StepKind
 
 NOT_THERE_YET_MS = 15_000
 """What a server that never became a node gets between its release and its end: nothing runs on it."""
+
+
+REQUESTS = frozenset({StepKind.ACQUIRE, StepKind.REPLACE, StepKind.ADOPT})
+
+
+def about(scribe: Scribe, type_: EventType, step: Step, *, caused_by: str, **data: str | int) -> Event:
+    """One event about what a step does."""
+    return scribe.event(
+        type_,
+        step.instance,
+        step.cause,
+        caused_by=caused_by,
+        workload=step.workload,
+        pool=step.pool,
+        instance=step.instance,
+        data=data,
+    )
+
+
+def announced(steps: Iterable[Step], fleet: Fleet, scribe: Scribe) -> list[Event]:
+    """The events of what is about to be done, each told once however often the step is asked again."""
+    events = []
+    for step in steps:
+        if step.kind in REQUESTS and not step.again and step.instance not in fleet.adopting:
+            asked = {"units": step.units, "paid": step.paid.value}
+            events.append(about(scribe, EventType.INSTANCE_REQUESTED, step, caused_by=step.cause_event, **asked))
+        elif step.kind is StepKind.RELEASE and not fleet.instances[step.instance].release_told:
+            events.append(about(scribe, EventType.RELEASE_ASKED, step, caused_by=step.cause_event))
+        elif step.cause is Cause.TWIN and step.server not in fleet.twins:
+            twin = about(scribe, EventType.TWIN_REMOVED, step, caused_by=step.cause_event, server=step.server)
+            events.append(replace(twin, id=event_id(EventType.TWIN_REMOVED, scribe.region, step.server)))
+    return events
 
 
 def requested(step: Step, now: int, epoch: int) -> Instance:

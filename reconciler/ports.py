@@ -33,7 +33,7 @@ class NodeView:
     """One of our instances as its scheduler and its agent show it.
 
     `covered`: enrolled, with a verified bundle and a live notice source. `drained` is the outcome its agent published,
-    empty until then.
+    empty until then; `draining_until` the end of the drain that goes on there, whatever asked for it (0: none does).
     """
 
     name: str
@@ -41,6 +41,7 @@ class NodeView:
     busy_units: int
     covered: bool
     drained: str = ""
+    draining_until: int = 0
 
 
 @dataclass(frozen=True, slots=True)

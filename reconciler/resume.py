@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from ledger.causes import Cause
 from ledger.events import Event
 from reconciler.cycle import Memory
 from reconciler.fleet import Instance, Phase
@@ -37,9 +38,12 @@ def resume(saved: Saved, *, region: str, position: int) -> Resumed:
         _settle(instances, settled, step, saved, region)
     fleet = saved.memory.fleet
     adopting = fleet.adopting | {step.instance for step in saved.intents if step.kind is StepKind.ADOPT}
+    twins = fleet.twins | {step.server for step in saved.intents if step.cause is Cause.TWIN}
     debts = tuple(debt for debt in fleet.debts if debt.instance not in settled)
     return Resumed(
-        memory=replace(saved.memory, fleet=replace(fleet, instances=instances, debts=debts, adopting=adopting)),
+        memory=replace(
+            saved.memory, fleet=replace(fleet, instances=instances, debts=debts, adopting=adopting, twins=twins)
+        ),
         events=saved.events if position <= saved.position else (),
     )
 
@@ -62,7 +66,7 @@ def _settle(instances: dict[str, Instance], settled: set[str], step: Step, saved
         stands(instances, step, instance or requested(step, saved.at, saved.memory.epoch))
         if step.replaces:
             settled.add(step.replaces)
-    elif instance is not None and step.kind in _AFTER:
+    elif instance is not None and step.kind in _AFTER and step.cause is not Cause.TWIN:
         instances[instance.name] = _AFTER[step.kind](instance, step, saved.at, region)
 
 

@@ -7,12 +7,17 @@ restart) comes back from its mark. What carries our mark and makes no sense is q
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ledger.events import Paid
-from pools.provider import Mark, Server
-from reconciler.fleet import Instance, Phase
+from ledger.causes import Cause
+from ledger.events import Event, EventType, Paid
+from pools.provider import Mark, Server, Status
+from reconciler.drafts import Scribe
+from reconciler.fleet import Instance, Phase, number_in
+
+GOING = frozenset({Status.ERROR, Status.DELETING})
+"""A server that says so is no one to rely on."""
 
 PAID = frozenset(paid.value for paid in Paid)
 
@@ -25,12 +30,23 @@ class Stray:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """A second server under one key, and the one that stays."""
+
+    row: Server
+    kept: Server
+
+
 @dataclass
 class Rows:
-    """One listing, sorted: `known` by name, `restored` instances made from marks, strays, and how many are foreign."""
+    """One listing, sorted: `known` by name, `restored` instances made from marks, second servers under one key, strays,
+    and how many are foreign.
+    """
 
     known: dict[str, Server] = field(default_factory=dict)
     restored: list[Instance] = field(default_factory=list)
+    twins: list[Twin] = field(default_factory=list)
     strays: list[Stray] = field(default_factory=list)
     foreign: int = 0
 
@@ -44,7 +60,9 @@ def sort_rows(
     projects: frozenset[str],
     workloads: frozenset[str],
 ) -> Rows:
-    """The listing's rows by what they are to us; of twins, the one we know (or the oldest) stays and is ours."""
+    """The listing's rows by what they are to us; of twins, the one we know stays, or else the oldest that is not going
+    away already.
+    """
     rows = Rows()
     twins: list[Server] = []
     for server in servers:
@@ -60,11 +78,12 @@ def sort_rows(
             continue
         known = instances.get(mark.name)
         first, twin = sorted(
-            (server, other), key=lambda row: (known is None or row.id != known.server, row.created_at, row.id)
+            (server, other),
+            key=lambda row: (known is None or row.id != known.server, row.status in GOING, row.created_at, row.id),
         )
         rows.known[mark.name] = first
         twins.append(twin)
-    rows.strays += [Stray(twin, f"a second server has the key {_name(twin)}") for twin in twins]
+    rows.twins = [Twin(twin, rows.known[_name(twin)]) for twin in twins]
     for name, server in list(rows.known.items()):
         known = instances.get(name)
         if known is not None and known.phase is not Phase.GONE:
@@ -76,6 +95,22 @@ def sort_rows(
         elif server.mark is not None:
             rows.restored.append(_from_mark(server, server.mark))
     return rows
+
+
+def tell_strays(strays: Iterable[Stray], told: frozenset[str], scribe: Scribe) -> list[Event]:
+    """An event for each server that is in quarantine now and whose id was not told before."""
+    return [
+        scribe.event(
+            EventType.QUARANTINED,
+            stray.row.id,
+            Cause.NOT_OURS,
+            pool=stray.row.pool,
+            instance=stray.row.mark.name if stray.row.mark else "",
+            data={"server": stray.row.id, "reason": stray.reason},
+        )
+        for stray in strays
+        if stray.row.id not in told
+    ]
 
 
 def _name(server: Server) -> str:
@@ -105,4 +140,5 @@ def _from_mark(server: Server, mark: Mark) -> Instance:
         requested_at=server.created_at,
         epoch=mark.epoch,
         server=server.id,
+        cause=Cause.CLAIM_GREW if number_in(mark.name, mark.region) else Cause.ADOPTION_REVIEWED,
     )

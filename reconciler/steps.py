@@ -33,9 +33,9 @@ class Step:
     """One step; `instance` is its idempotency key.
 
     `cause_event` is the id of the ledger event that led here. RELEASE asks the node to drain; DELETE removes a server
-    that is empty, drained, in ERROR or past its end. `replaces` is the lost or noticed instance whose debt a REPLACE
-    pays, `again` that the key was asked for before and no answer came. QUARANTINE asks nothing of any adapter: it shows
-    a person what to look at.
+    that is empty, drained, in ERROR or past its end, or (cause `twin`) the second one under its key. `replaces` is the
+    lost or noticed instance whose debt a REPLACE pays, `again` that the key was asked for before and no answer came.
+    QUARANTINE asks nothing of any adapter: it shows a person what to look at.
     """
 
     kind: StepKind
@@ -52,6 +52,11 @@ class Step:
     replaces: str = ""
     again: bool = False
     detail: str = ""
+
+
+def finishes(step: Step) -> bool:
+    """Whether a step ends something that was agreed before; nobody agreed on the DELETE of a twin."""
+    return step.kind in FINISHING and step.cause is not Cause.TWIN
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,8 @@ class ClusterEntry(Declared):
 class GuardLimits(Declared):
     """What the guard lets through: in a rolling window a share and a count, over what is running.
 
-    `improbable_share` is the share of instances whose unexplained absence stops everything, `removal_share` the share of
-    desired units that commits may take away without an approval, and `spool_limit` what events may fill that nobody
+    `improbable_share` is the share of instances whose unexplained absence stops everything, `removal_share` the share
+    of desired units that commits may take away without an approval, and `spool_limit` what events may fill that nobody
     took further before growth stops.
     """
 

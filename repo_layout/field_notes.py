@@ -155,7 +155,7 @@ NOTES: Mapping[str, str] = {
     "GuardLimits.replaceCount": "The most instances that are acquired in it to replace lost ones.",
     "GuardLimits.improbableShare": "The share of instances, in percent, whose unexplained absence stops everything.",
     "GuardLimits.removalShare": "The share of desired units, in percent, that commits take away without an approval.",
-    "GuardLimits.spoolLimit": "Bytes of events that nobody took further at which growth and fallback stop. Default 1GiB.",
+    "GuardLimits.spoolLimit": "Size of waiting events at which growth and fallback stop. Default 1GiB.",
     "GuardLimits.listingAge": "The oldest listing that is acted on.",
     "GuardLimits.callRate": "Calls to the provider a second.",
     "GuardLimits.callBurst": "Calls to the provider at once.",

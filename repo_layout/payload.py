@@ -181,7 +181,7 @@ def read_region(
 
 
 def _answering(estate: Estate) -> tuple[DirectoryEntry, ...]:
-    """The entries of everybody whom the estate's files name, and of their deputies; and of whoever may sign approvals."""
+    """The entries of everybody whom the estate's files name, of their deputies, and of who may sign approvals."""
     wanted: list[str | None] = [
         *(entry.id for entry in estate.directory if entry.approval_key),
         *(name for c in estate.contracts for name in (c.owner, c.contact, c.fallback.authority, c.fallback.approver)),

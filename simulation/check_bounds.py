@@ -77,6 +77,15 @@ def _few_domains(
         for pool in stand.places_since(look.listed_at)
         if pool in ground.pools
     }
+    # another domain may be on the same list, whether or not it gave what it was asked for
+    domains |= {
+        ground.pools[event.pool].domain
+        for at, event in scene.asked
+        if at >= look.at
+        and event.workload == act.workload
+        and event.instance != act.name
+        and event.pool in ground.pools
+    }
     gang = ground.contracts[act.workload].gang_size
     if here not in domains or act.units < gang:
         return

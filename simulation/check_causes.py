@@ -21,9 +21,14 @@ ROOTS = frozenset(
         EventType.FOOTPRINT_CHARGED,
         EventType.GUARD_REFUSED,
         EventType.QUARANTINED,
+        EventType.LEADER_BEGAN,
+        EventType.BREAKER_TRIPPED,
+        EventType.STOP_CHANGED,
+        EventType.LISTING_ACCEPTED,
+        EventType.REMOVAL_APPROVED,
     }
 )
-"""What may begin a chain of causes: people's files, their work, the provider's word and the passing of time."""
+"""What may begin a chain of causes: people's files and orders, their work, the provider's word and passing time."""
 
 
 class Whole(Checker):

@@ -48,7 +48,9 @@ class Usage(Checker):
         yield from ()
 
     def close(self, scene: Scene) -> Iterator[str]:
-        """Lay out every instance's slots."""
+        """Lay out every instance's slots; when one ended that the stream never told is anybody's guess."""
+        silent = {ended.name for ended in scene.chronicle.ended if not ended.told}
+        gone = {ended.name: ended.at for ended in scene.chronicle.ended} | self._ends
         for name, lines in self._lines.items():
             bill = self._bill.get(name)
             if bill is None:
@@ -58,13 +60,13 @@ class Usage(Checker):
             strange = {str(line.data["paid"]) for line in lines} - {paid}
             if strange:
                 yield f"{name} is billed as {paid} and used as {', '.join(sorted(strange))}"
-            yield from _gaps(name, lines, started, self._ends.get(name, scene.now))
+            yield from _gaps(name, lines, started, gone.get(name, scene.now), silent=name in silent)
         for name in self._bill.keys() - self._lines.keys():
             if self._ends.get(name, scene.now) > self._bill[name][0]:
                 yield f"{name} is billed from {self._bill[name][0]}, and nothing says what it did"
 
 
-def _gaps(name: str, lines: list[Event], started: int, ended: int) -> Iterator[str]:
+def _gaps(name: str, lines: list[Event], started: int, ended: int, *, silent: bool) -> Iterator[str]:
     """Where the slots of one instance are used twice, or not at all."""
     slots: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for line in lines:
@@ -78,7 +80,7 @@ def _gaps(name: str, lines: list[Event], started: int, ended: int) -> Iterator[s
                 what = "twice" if begins < upto else "never"
                 yield f"{name}: slot {slot} is used {what} between {min(begins, upto)} and {max(begins, upto)}"
             upto = max(upto, ends)
-        if upto != ended:
+        if upto != ended and not silent:
             yield f"{name}: slot {slot} is used until {upto}, billed until {ended}"
 
 
@@ -92,6 +94,7 @@ class Invoice(Checker):
     def __init__(self) -> None:
         self._starts: dict[str, Event] = {}
         self._ends: dict[str, int] = {}
+        self._lost: dict[str, int] = {}
         self._moves: dict[str, dict[int, str]] = defaultdict(dict)
         self._rates: dict[str, dict[int, Decimal]] = defaultdict(dict)
 
@@ -101,6 +104,8 @@ class Invoice(Checker):
             self._starts.setdefault(event.instance, event)
         elif event.type is EventType.INSTANCE_ENDED:
             self._ends.setdefault(event.instance, event.occurred_at)
+        elif event.type is EventType.INSTANCE_LOST:
+            self._lost.setdefault(event.instance, scene.now)
         elif event.type is EventType.INSTANCE_MOVED:
             self._moves[event.instance][event.occurred_at] = event.pool
         elif event.type is EventType.RATE_KNOWN:
@@ -108,7 +113,10 @@ class Invoice(Checker):
         yield from ()
 
     def close(self, scene: Scene) -> Iterator[str]:
-        """Compare line by line."""
+        """Compare line by line, and find bills that a loss left open."""
+        for name, at in self._lost.items():
+            if name in self._starts and name not in self._ends and at < scene.now - GRACE_MS:
+                yield f"{name} is told as lost at {at}, and its bill has no end"
         silent = {ended.server for ended in scene.chronicle.ended if not ended.told}
         for line in scene.chronicle.invoice:
             stand = scene.servers.get(line.server)

@@ -105,6 +105,9 @@ KINDS = (
     "event",
     "act",
 )
+ASKED_MS = 20 * 60_000
+"""Requests are remembered so long: a cycle carries out its list in less."""
+
 RANK = {kind: rank for rank, kind in enumerate(KINDS)}
 
 
@@ -233,6 +236,7 @@ def _take_ended(scene: Scene, ended: Ended) -> None:
 
 def _take_look(scene: Scene, look: Look) -> None:
     scene.looks[look.replica] = look
+    scene.asked = [(at, event) for at, event in scene.asked if at > look.at - ASKED_MS]
     scene.closing = {key: (since, until) for key, (since, until) in scene.closing.items() if until > look.at}
     if look.leads:
         scene.led_look = look
@@ -290,6 +294,7 @@ def _take_event(scene: Scene, event: Event) -> None:
     scene.told[event.id] = scene.now
     if event.type is EventType.INSTANCE_REQUESTED:
         scene.requests.setdefault(event.instance, event)
+        scene.asked.append((scene.now, event))
     elif event.type is EventType.RELEASE_ASKED:
         scene.releases.setdefault(event.instance, event)
     elif event.type is EventType.POOL_EXCLUDED:

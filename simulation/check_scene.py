@@ -74,7 +74,7 @@ class Scene:
     `standing` are our servers that are there, `servers` all that ever were, `namesakes` those of each name, and
     `departed` those that ended, in order. `closing` says of a reclaim and a domain since when and until when it holds.
     `told` is when the event with an id first became durable; `requests` and `releases` are what was written down of
-    each instance before it was done.
+    each instance before it was done, and `asked` the requests of the last minutes.
     """
 
     def __init__(self, region: str) -> None:
@@ -95,6 +95,7 @@ class Scene:
         self.told_at = 0
         self.epochs: dict[tuple[str, int], int] = {}
         self.requests: dict[str, Event] = {}
+        self.asked: list[tuple[int, Event]] = []
         self.releases: dict[str, Event] = {}
         self.events: dict[str, Event] = {}
         self.told: dict[str, int] = {}

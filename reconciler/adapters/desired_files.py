@@ -34,6 +34,7 @@ class DesiredFiles:
         store: Store,
     ) -> None:
         self._follow, self._estate_at, self._kept, self._store = follow, estate_at, kept, store
+        self._region = region
         self._key = f"accepted-commit/{region}"
         self._held: Desired | None = None
 
@@ -73,6 +74,8 @@ class DesiredFiles:
     def _accepted(self, tip: str) -> Desired:
         """What the tip says, noted as accepted before anything acts on it."""
         estate = self._estate_at(tip)
+        if all(one.name != self._region for one in estate.settings.regions):
+            raise Refused(f"{tip} has no region {self._region}: empty it first, by a removal that is approved")
         replace_file(self._kept, tip.encode())
         try:
             found = self._store.get(self._key)

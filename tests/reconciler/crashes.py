@@ -1,8 +1,8 @@
 """A short history of a region over fakes, killed at any one of its effects: what happened, and what was written down.
 
-Every call that changes something outside has two points: before its effect, and after it but before its answer. A kill
-after the answer is the kill before the next effect, since nothing outside happens in between. Reading calls change
-nothing and have no points of their own.
+Every call that changes something outside has a point after its effect and before its answer, and the first of each
+cycle one before its effect as well. Those are all: between an effect and the next one nothing outside happens, whether
+the answer was heard or not, and what the process knew dies with it. Reading calls change nothing and have no points.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class Fuse:
 
     at: int = -1
     points: list[str] = field(default_factory=list)
+    fresh: bool = True
 
     def pass_point(self, where: str) -> None:
         """One more point."""
@@ -75,7 +76,9 @@ class Wire:
             return value
 
         def call(*args: object, **more: object) -> object:
-            self._fuse.pass_point(f"before {name}")
+            if self._fuse.fresh:
+                self._fuse.fresh = False
+                self._fuse.pass_point(f"before {name}")
             answer = value(*args, **more)
             self._fuse.pass_point(f"after {name}")
             return answer
@@ -128,6 +131,7 @@ class History:
         """A cycle, which may end its process, and what the world does afterwards."""
         region = self.region
         region.now += seconds * SECOND
+        self.fuse.fresh = True
         try:
             region.reconciler.cycle()
         except Killed:
@@ -235,5 +239,5 @@ def lent(run: History) -> str:
 
 def outline(run: History) -> Counter[tuple[str, str, str]]:
     """What was told of instances, without names and times: an event told twice counts once."""
-    said = {event.id: event for event in run.events if event.instance}
+    said = {e.id: e for e in run.events if e.instance and e.type is not EventType.GUARD_REFUSED}
     return Counter((event.type.value, event.cause.value, event.workload) for event in said.values())

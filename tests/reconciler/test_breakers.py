@@ -9,9 +9,10 @@ import pytest
 from contracts.errors import Transient
 from ledger.causes import Cause
 from ledger.events import Event, EventType
+from pools.script import Outage
 from reconciler.adapters.stop_file import StopFile
 from reconciler.adapters.stop_store import READ_EVERY_MS, EitherStop, StoreStop
-from reconciler.breakers import Breaker, Order, tell, told
+from reconciler.breakers import CALM_MS, Breaker, Order, Standing, tell, told
 from reconciler.fakes import FakeStop
 from reconciler.steps import StepKind
 from tests.reconciler.builders import FORECAST, HOUR, MINUTE, REGION, SECOND, START, Region, of_kind, scribe
@@ -31,11 +32,22 @@ def test_a_breaker_is_told_when_it_trips_and_when_it_is_over_and_never_in_betwee
     for cycle in range(1, 50):
         events, standing = tell([LOST, PART], standing, scribe(START + cycle * MINUTE))
         assert len(events) == (cycle == 1)
+    events, standing = tell([PART], standing, scribe(START + 49 * MINUTE + CALM_MS - 1))
+    assert not events
     (over,), standing = tell([PART], standing, scribe(START + HOUR))
     assert (over.type, over.cause) == (EventType.BREAKER_CLEARED, Cause.IMPROBABLE_LOSS)
-    assert over.data["for_ms"] == HOUR
+    assert over.data["for_ms"] == 49 * MINUTE
     assert over.caused_by == f"breaker.tripped/{REGION}/improbable_loss/{START}"
     assert list(standing) == ["listing_incomplete/one"]
+
+
+def test_an_answer_that_fails_every_other_time_is_one_standstill() -> None:
+    standing: Standing = {}
+    told_of: list[Event] = []
+    for cycle in range(40):
+        events, standing = tell([PART] if cycle % 2 else [], standing, scribe(START + cycle * 5 * MINUTE))
+        told_of += events
+    assert len(told_of) == 1
 
 
 def test_an_order_is_told_once_whoever_restarts() -> None:
@@ -70,7 +82,7 @@ def test_an_improbable_loss_is_one_alert_with_one_command_however_long_it_stands
     assert not [e for e in region.told(EventType.GUARD_REFUSED) if e.cause is Cause.IMPROBABLE_LOSS]
     region.accepted_at = region.now
     region.orders.append(Order(1, region.now, "tides-lead", "accept-listing", "they burnt", region.now))
-    region.cycles(3)
+    region.cycles(12)
     assert len(region.told(EventType.LISTING_ACCEPTED)) == 1
     assert [e.cause for e in region.told(EventType.BREAKER_CLEARED)] == [Cause.IMPROBABLE_LOSS]
     region.cycles(20)
@@ -116,6 +128,21 @@ def test_no_boot_and_no_drain_ends_because_of_a_clock_that_was_set(by: int) -> N
     assert not of_kind(decision, StepKind.DELETE)
     assert len(region.cloud.servers) == before
     assert not region.told(EventType.INSTANCE_FAILED)
+
+
+def test_no_clock_that_is_set_opens_another_day_of_anybodys_money() -> None:
+    """Set a day ahead and back again, with a provider that cannot tell the time meanwhile."""
+    region = Region().settled(4)
+    day = region.reconciler.memory.wallet.day
+    region.set_by = 24 * HOUR
+    region.cloud.script.outages.append(Outage(0, 2**60, frozenset({"instances", "signals"})))
+    for _ in range(5):
+        region.cycle()
+        assert region.reconciler.memory.wallet.day == day
+    region.set_by = 0
+    region.cloud.script.outages.clear()
+    region.cycles(3)
+    assert region.reconciler.memory.wallet.day == day
 
 
 def test_a_clock_that_is_set_in_the_middle_of_a_list_stops_it_there() -> None:

@@ -303,16 +303,25 @@ def test_a_restart_while_the_scheduler_is_silent_condemns_nobody() -> None:
     assert not census.failures
 
 
-def test_of_twins_the_one_we_know_is_ours_and_the_other_is_quarantined() -> None:
+def test_of_twins_the_one_we_know_is_ours_and_the_other_may_be_deleted() -> None:
     ours = instance()
     twin = row(ours, id="server-0", created_at=0)
     census = passed(fleet(ours), sight(twin, row(ours)))
     assert after(census).server == ours.server
-    assert census.fleet.quarantined == {"server-0"}
-    assert types(census) == [EventType.QUARANTINED]
-    again = passed(census.fleet, sight(twin, row(ours)))
-    assert EventType.QUARANTINED not in types(again)
-    assert not passed(again.fleet, sight(row(ours))).fleet.quarantined
+    assert [row.id for row in census.twins] == ["server-0"]
+    assert not census.fleet.quarantined
+
+
+def test_of_twins_that_nobody_knows_the_older_is_ours_and_the_other_is_quarantined_first() -> None:
+    older, younger = row(instance(), id="server-0", created_at=START - 2), row(instance(), created_at=START - 1)
+    census = passed(Fleet(), sight(younger, older))
+    assert after(census).server == "server-0"
+    assert not census.twins
+    assert census.fleet.quarantined == {younger.id}
+    assert EventType.QUARANTINED in types(census)
+    again = passed(census.fleet, sight(younger, older))
+    assert [row.id for row in again.twins] == [younger.id]
+    assert not again.fleet.quarantined
 
 
 @pytest.mark.parametrize(
@@ -380,3 +389,14 @@ def test_an_incomplete_listing_ends_no_move() -> None:
     source, taker = instance(1, moving_to=name(2)), booting(2)
     census = passed(fleet(source, taker), replace(sight(), listing=listing(row(source), complete=False)))
     assert after(census).moving_to == name(2)
+
+
+def test_a_request_that_was_let_go_is_closed_once_a_listing_had_time_to_show_its_server() -> None:
+    asked = instance(phase=Phase.DRAINING, released=True, server="", joined_at=0, started_at=0, requested_at=START)
+    soon = take(fleet(asked), sight(now=START + 30 * SECOND), scribe())
+    assert soon.fleet.instances[asked.name].phase is Phase.DRAINING
+    assert not soon.events
+    later = take(soon.fleet, sight(now=START + 61 * SECOND), scribe())
+    assert [event.type for event in later.events] == [EventType.INSTANCE_FAILED]
+    assert later.fleet.instances[asked.name].phase is Phase.GONE
+    assert not later.failures

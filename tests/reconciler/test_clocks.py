@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.clocks import LEAP_MS, Answers, Reading, doubt, leap
+from reconciler.clocks import LEAP_MS, Answers, Before, Reading, Watch, doubt, leap
 from tests.reconciler.builders import HOUR, SECOND, START
 
 BEFORE = Reading(START, 5_000)
@@ -31,8 +31,9 @@ def test_the_first_look_of_a_process_has_nothing_to_compare_with() -> None:
     assert leap(None, BEFORE) == 0
 
 
-def said(listed: int, told: int, *, leap_ms: int = 0, judged_at: int = 0) -> str:
-    return doubt(START, leap_ms=leap_ms, judged_at=judged_at, answers=Answers(listed, told), allowed_ms=180 * SECOND)
+def said(listed: int, told: int, *, leap_ms: int = 0, judged_at: int = 0, doubted: bool = False) -> str:
+    before = Before(judged_at, doubted)
+    return doubt(START, leap_ms=leap_ms, before=before, answers=Answers(listed, told), allowed_ms=180 * SECOND)
 
 
 @pytest.mark.parametrize(
@@ -62,3 +63,21 @@ def test_a_clock_that_was_set_back_while_no_process_ran_shows_by_what_was_writte
 def test_a_jump_is_told_with_its_way_and_length() -> None:
     assert said(START, START, leap_ms=-90_500) == "the clock was set back by 90.5 s since the last look"
     assert said(START, START, leap_ms=3_600_000) == "the clock was set forward by 3600.0 s since the last look"
+
+
+def test_a_doubt_stands_until_an_answer_of_the_provider_ends_it() -> None:
+    assert "no answer of the provider has confirmed it" in said(0, 0, doubted=True)
+    assert said(START, 0, doubted=True) == ""
+    assert said(0, START, doubted=True) == ""
+
+
+def test_a_watch_measures_looks_from_each_other_and_steps_from_the_last_look() -> None:
+    now = [START, 0]
+    watch = Watch(lambda: now[0], lambda: now[1])
+    assert watch.look() == (START, 0)
+    now[:] = [START + HOUR, HOUR]
+    assert watch.leap() == 0
+    now[0] += 100 * SECOND
+    assert watch.leap() == 100 * SECOND
+    assert watch.look() == (now[0], 100 * SECOND)
+    assert watch.leap() == 0

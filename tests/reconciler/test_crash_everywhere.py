@@ -1,4 +1,4 @@
-"""Killed at every effect of a history, and started again with its disk or with an empty one: nothing is lost or doubled."""
+"""Killed at every effect of a history, and started on its disk or on an empty one: nothing is lost or doubled."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from reconciler.store_memory import MemoryStore
 from repo_layout.adapters.accepted_file import AcceptedFile
 from repo_layout.history import Followed, follow_on
 from repo_layout.model import Estate
+from tests.reconciler.builders import REGION as NORTH
 from tests.reconciler.builders import estate
 from tests.trust.signers import COMMIT, DAY_MS, NOW, REGION, compiled, key_set, public, signed
 
@@ -200,6 +201,10 @@ class Branch:
     def estate_at(self, commit: str) -> Estate:
         if commit == "bad":
             raise Refused("EBT-101 in a file")
+        if commit == "elsewhere":
+            made = estate()
+            away = made.settings.regions[0].model_copy(update={"name": "south"})
+            return replace(made, settings=made.settings.model_copy(update={"regions": (away,)}))
         return estate()
 
 
@@ -210,7 +215,7 @@ def branch() -> Branch:
 
 def files(branch: Branch, disk: Path, store: FlakyStore) -> DesiredFiles:
     return DesiredFiles(
-        region=REGION, follow=branch.follow, estate_at=branch.estate_at, kept=disk / "accepted-commit", store=store
+        region=NORTH, follow=branch.follow, estate_at=branch.estate_at, kept=disk / "accepted-commit", store=store
     )
 
 
@@ -231,8 +236,9 @@ def test_a_branch_that_grows_is_followed_and_one_that_is_rewritten_is_not(tmp_pa
 def test_a_commit_that_is_no_estate_and_a_silent_remote_leave_what_held(tmp_path: Path, branch: Branch) -> None:
     desired = files(branch, tmp_path, FlakyStore())
     desired.look()
-    branch.line.append("bad")
-    assert (desired.look().commit, desired.look().trusted) == ("a", False)
+    for nothing in ("bad", "elsewhere"):
+        branch.line.append(nothing)
+        assert (desired.look().commit, desired.look().trusted) == ("a", False)
     branch.silent = True
     assert desired.look().problem == "no answer"
 

@@ -6,6 +6,7 @@ breaks a promise. Nothing here runs the product.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from decimal import Decimal
 
@@ -317,15 +318,13 @@ class Story:
 
     def until(self, at: int) -> Chronicle:
         """The chronicle as it stood at that time."""
-        told = self.told
-        return replace(
-            told,
-            **{name: [t for t in getattr(told, name) if t.at <= at] for name in TIMED},
-            **{
-                name: [t for t in getattr(told, name) if t[0] <= at] for name in ("given", "wanted", "reclaims", "room")
-            },
-            events={who: [e for e in events if e.recorded_at <= at] for who, events in told.events.items()},
-        )
+        shown = copy(self.told)
+        for name in TIMED:
+            setattr(shown, name, [thing for thing in getattr(shown, name) if thing.at <= at])
+        for name in ("given", "wanted", "reclaims", "room"):
+            setattr(shown, name, [row for row in getattr(shown, name) if row[0] <= at])
+        shown.events = {who: [e for e in events if e.recorded_at <= at] for who, events in shown.events.items()}
+        return shown
 
 
 def grown(*swaps: tuple[str, str, str]) -> Story:

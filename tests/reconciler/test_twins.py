@@ -1,0 +1,166 @@
+"""Second servers under one key: one of them goes, told once and counted as a release, and never both."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from contracts.errors import Transient
+from ledger.causes import Cause
+from ledger.events import EventType, Paid
+from pools.provider import LifecycleKind, Mark, Server, Status
+from reconciler.fleet import Phase
+from reconciler.sighting import Twin
+from reconciler.steps import StepKind
+from reconciler.twins import sort_twins
+from tests.reconciler.builders import (
+    ESTATE,
+    FORECAST,
+    MINUTE,
+    OTHER_POOL,
+    PROJECT,
+    REGION,
+    START,
+    Region,
+    fleet,
+    instance,
+    of_kind,
+    row,
+)
+
+
+def twin_of(region: Region, name: str, *, epoch: int = 1) -> Server:
+    """A second server under the key, in another pool and older by no rule."""
+    mark = Mark(ESTATE, REGION, name, epoch, FORECAST, 1, "reclaimable")
+    return region.cloud.plant(name, OTHER_POOL, mark=mark)
+
+
+def settled() -> tuple[Region, str]:
+    region = Region().settled(12)
+    return region, region.busy()
+
+
+def test_the_second_server_is_deleted_and_the_one_we_know_works_on() -> None:
+    region, name = settled()
+    known, twin = region.server_id(name), twin_of(region, name)
+    decision = region.cycle()
+    (step,) = of_kind(decision, StepKind.DELETE)
+    assert (step.server, step.cause, step.instance) == (twin.id, Cause.TWIN, name)
+    region.cycles(3)
+    assert twin.id not in region.cloud.servers
+    assert known in region.cloud.servers
+    assert region.reconciler.memory.fleet.instances[name].phase is Phase.SERVING
+    (told,) = region.told(EventType.TWIN_REMOVED)
+    assert (told.cause, told.instance, told.data["server"]) == (Cause.TWIN, name, twin.id)
+    assert told.caused_by == f"instance.requested/{REGION}/{name}"
+    assert not region.reconciler.memory.fleet.twins
+
+
+def test_a_twin_counts_as_a_release() -> None:
+    region, name = settled()
+    twin_of(region, name)
+    region.cycle()
+    assert sum(number for _, number in region.reconciler.memory.guard.released) == 1
+
+
+def test_what_the_provider_says_of_the_twin_is_not_said_of_the_one_we_know() -> None:
+    region, name = settled()
+    twin = twin_of(region, name)
+    region.cloud.notify(twin.id, seconds=600)
+    region.cycles(3)
+    known = region.reconciler.memory.fleet.instances[name]
+    assert twin.id not in region.cloud.servers
+    assert not known.noticed
+    assert (known.phase, known.ended_at) == (Phase.SERVING, 0)
+    assert not region.told(EventType.INSTANCE_ENDED)
+
+
+def test_a_deletion_without_an_answer_is_asked_again_and_told_once() -> None:
+    region, name = settled()
+    twin = twin_of(region, name)
+    region.cloud.script.fail("delete", times=2, error=lambda: Transient("503"))
+    region.cycles(4)
+    assert twin.id not in region.cloud.servers
+    assert len(region.told(EventType.TWIN_REMOVED)) == 1
+
+
+def test_an_incomplete_listing_deletes_no_twin() -> None:
+    region, name = settled()
+    twin_of(region, name)
+    region.cloud.page_limit = 5
+    region.cloud.script.fail_page(PROJECT, 3, times=100)
+    assert not of_kind(region.cycle(), StepKind.DELETE)
+
+
+def test_after_a_restart_on_an_empty_disk_the_older_one_stays_and_the_other_waits_a_listing() -> None:
+    region, name = settled()
+    known, twin = region.server_id(name), twin_of(region, name)
+    region.reconciler = region.leader()
+    assert not of_kind(region.cycle(), StepKind.DELETE)
+    region.cycles(4)
+    ours = {s.id for s in region.servers() if s.mark is not None and s.mark.name == name}
+    assert ours == {known}
+    assert twin.id not in region.cloud.servers
+
+
+def test_a_listing_from_before_a_deletion_takes_no_second_one_with_it() -> None:
+    """The older was deleted by a leader that died; its successor still sees both, and deletes neither by that."""
+    region, name = settled()
+    known, twin = region.server_id(name), twin_of(region, name)
+    region.cloud.servers[twin.id] = replace(region.cloud.servers[twin.id], created_at=START - MINUTE)
+    region.reconciler = region.leader()
+    region.cycle()  # sees both
+    region.cloud.remove(twin.id)  # what the dead leader had asked for
+    region.cycles(4)
+    assert known in region.cloud.servers
+    assert {i.server for i in region.ours() if i.name == name} == {known}
+
+
+@pytest.mark.parametrize("status", [Status.ERROR, Status.DELETING])
+def test_while_the_one_we_know_goes_away_the_other_stays(status: Status) -> None:
+    region, name = settled()
+    known, twin = region.server_id(name), twin_of(region, name)
+    region.cloud.servers[known] = replace(region.cloud.servers[known], status=status)
+    region.schedulers.leave(name)
+    assert twin.id not in {s.server for s in of_kind(region.cycle(), StepKind.DELETE)}
+
+
+def test_when_the_one_we_know_is_gone_the_other_takes_its_place() -> None:
+    region, name = settled()
+    known, twin = region.server_id(name), twin_of(region, name)
+    region.cloud.lose(known, reason="host failed")
+    region.cycles(6)
+    assert twin.id in region.cloud.servers
+    assert region.reconciler.memory.fleet.instances[name].server == twin.id
+
+
+def test_a_twin_of_a_later_term_is_left_to_whoever_leads_then() -> None:
+    ours = instance(1)
+    later = row(ours, id="server-9")
+    assert later.mark is not None
+    later = replace(later, mark=replace(later.mark, epoch=7))
+    known = fleet(ours).instances
+    going, waiting = sort_twins(
+        [Twin(later, row(ours))], before=known, after=known, complete=frozenset({PROJECT}), epoch=6
+    )
+    assert not going
+    assert [stray.row.id for stray in waiting] == ["server-9"]
+
+
+def test_a_drained_one_keeps_its_twin_waiting() -> None:
+    ours = instance(1)
+    after = fleet(replace(ours, phase=Phase.DRAINING, paid=Paid.RECLAIMABLE)).instances
+    pair = [Twin(row(ours, id="server-9"), row(ours))]
+    going, _ = sort_twins(pair, before=fleet(ours).instances, after=after, complete=frozenset({PROJECT}), epoch=1)
+    assert not going
+
+
+def test_a_twin_that_fell_into_error_is_deleted_as_well() -> None:
+    region, name = settled()
+    twin = twin_of(region, name)
+    region.cloud.servers[twin.id] = replace(region.cloud.servers[twin.id], status=Status.ERROR)
+    region.cloud.tell(LifecycleKind.FAILED, region.cloud.servers[twin.id], "no host")
+    region.cycles(2)
+    assert twin.id not in region.cloud.servers
+    assert region.reconciler.memory.fleet.instances[name].phase is Phase.SERVING

@@ -1,0 +1,127 @@
+"""A chronicle made of a ledger alone, for worlds that keep none: what was requested stands until it failed or ended.
+
+The checkers of bounds, floors, owners, causes, debts and money judge such a region as they judge a hunted one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ledger.events import Event, EventType
+from pools.provider import Lifecycle, LifecycleKind, Notice, NoticeKind
+from repo_layout.model import Estate
+from simulation import check_bounds, check_causes, check_debts, check_floors, check_money, check_owners, check_told
+from simulation.check_reading import Broken, Checker, Reader
+from simulation.chronicle import Act, Call, Chronicle, Ended, Led, Look, Moved, Reviewed
+from simulation.cloud_model import EndCause, InvoiceLine
+
+ENDS = (EventType.INSTANCE_FAILED, EventType.INSTANCE_ENDED)
+
+
+def checkers() -> tuple[Checker, ...]:
+    """Those that need nothing but events, and what follows from them."""
+    return (
+        check_bounds.Placements(),
+        check_floors.Committed(),
+        check_causes.Whole(),
+        check_owners.Mixed(),
+        check_debts.PaidOnce(),
+        check_told.Versions(),
+        check_money.Usage(),
+        check_money.Invoice(),
+        check_money.Authority(),
+    )
+
+
+def chronicle(
+    events: Sequence[Event], estate: Estate, region: str, *, end: int, stream: Sequence[Lifecycle]
+) -> Chronicle:
+    """What the events tell, as a world would have written it; `stream` is what the cloud said of its servers."""
+    told = Chronicle(events={"a": list(events)}, end=end)
+    start = events[0].recorded_at
+    told.reviewed.append(Reviewed(start, events[0].commit, 1, estate))
+    told.led.append(Led(start, "a", 1))
+    projects = {pool.name: pool.project for pool in estate.pools_of(region)}
+    whole = frozenset(projects.values())
+    refused = {(e.instance, e.recorded_at) for e in events if e.type is EventType.INSTANCE_FAILED}
+    said = {happened.name for happened in stream if happened.kind in (LifecycleKind.DELETED, LifecycleKind.FAILED)}
+    for event in events:
+        at, name = event.recorded_at, event.instance
+        if event.type is EventType.CLAIM_CHANGED:
+            told.wanted.append((at, event.workload, int(event.data["units"])))
+        elif event.type in (EventType.NOTICE_RECEIVED, EventType.NOTICE_WITHDRAWN):
+            told.given.append((at, _notice(event)))
+        elif event.type is EventType.RELEASE_ASKED:
+            told.acts.append(Act(at, "a", 1, Call.ASK_RETURN, name))
+        elif event.type in ENDS:
+            told.ended.append(Ended(at, name, name, None, EndCause.DELETED, None, told=name in said))
+        elif event.type is EventType.INSTANCE_REQUESTED:
+            if not told.looks or told.looks[-1].at != at:
+                told.looks.append(_clear_look(at, whole))
+            if (name, at) not in refused:
+                told.acts.append(_created(event, projects[event.pool]))
+    for moved in stream:
+        if moved.kind is LifecycleKind.MOVED:
+            told.moved.append(Moved(moved.at, moved.name, moved.name, moved.pool))
+    return told
+
+
+def _clear_look(at: int, whole: frozenset[str]) -> Look:
+    return Look(
+        at=at,
+        replica="a",
+        epoch=1,
+        leads=True,
+        whole=whole,
+        listed_at=at,
+        told=True,
+        silent=frozenset(),
+        git=True,
+        clock=True,
+        disk=True,
+        pending=0,
+        stopped="",
+    )
+
+
+def _created(event: Event, project: str) -> Act:
+    return Act(
+        at=event.recorded_at,
+        replica="a",
+        epoch=1,
+        call=Call.CREATE,
+        name=event.instance,
+        server=event.instance,
+        project=project,
+        pool=event.pool,
+        workload=event.workload,
+        units=int(event.data["units"]),
+        paid=str(event.data["paid"]),
+    )
+
+
+def _notice(event: Event) -> Notice:
+    kind = NoticeKind(str(event.data.get("kind", "reclaim")))
+    return Notice(
+        id=event.id,
+        server=event.instance,
+        name=event.instance,
+        pool=event.pool,
+        reclaim=str(event.data["reclaim"]),
+        kind=kind,
+        issued_at=event.occurred_at,
+        ends_at=int(event.data.get("ends_at", 0)),
+        withdrawn=event.type is EventType.NOTICE_WITHDRAWN,
+    )
+
+
+def broken(told: Chronicle, region: str, invoice: Iterable[InvoiceLine] = ()) -> list[Broken]:
+    """What these checkers find; the invoice's servers are known by their names."""
+    told.invoice = tuple(replace(line, server=line.name) for line in invoice)
+    return Reader(region, checkers()).close(told)
+
+
+def names(found: Iterable[Broken]) -> set[str]:
+    """Which checkers found something."""
+    return {each.checker for each in found}
