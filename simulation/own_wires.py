@@ -17,7 +17,7 @@ from simulation.chronicle import Led
 from simulation.git_host import Accepted, Follower
 from simulation.line import Line, Side
 from simulation.scene import Scene
-from simulation.wires import Witness
+from simulation.witness import Witness
 
 EVENT_BYTES = 480
 """What an event's line takes in a spool, about."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,3 +75,10 @@ def test_an_unknown_kind_is_told_which_there_are() -> None:
     with pytest.raises(Refused) as refused:
         chosen("weather", ())
     assert all(kind in str(refused.value) for kind in KINDS)
+
+
+def test_every_kind_stands_in_the_document_with_its_sentence() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "faults.md").read_text(encoding="utf-8")
+    for kind, recipe in RECIPES.items():
+        low, high = recipe.minutes
+        assert f"| `{kind}` | {recipe.about} | {recipe.per_day:g} | {low:g} to {high:g} |" in text
