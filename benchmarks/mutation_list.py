@@ -147,8 +147,8 @@ MUTATIONS = (
     ),
     Mutation(
         "ramp-forgets", "blindness begins the ramp anew", "check_blast.Ramp",
-        (Edit(BLAST, "min(RAMP_CYCLES, state.cycles_since_blind + 1) if sees else 0)",
-              "min(RAMP_CYCLES, state.cycles_since_blind + 1))"),),
+        (Edit(BLAST, "    cycles = min(RAMP_CYCLES, state.cycles_since_blind + 1) if sees else 0",
+              "    cycles = min(RAMP_CYCLES, state.cycles_since_blind + 1) if sees else state.cycles_since_blind"),),
         faults="api_down,listing_stale,signals_silent,reclaim,hall_wave",
     ),
     Mutation(
@@ -256,9 +256,9 @@ MUTATIONS = (
     ),
     Mutation(
         "breaker-latches", "what stopped goes on when it is over", "check_liveness",
-        (Edit(BLAST, "min(RAMP_CYCLES, state.cycles_since_blind + 1) if sees else 0)", "0)"),
-         Edit("reconciler/pacing.py", "    return 1.0 if cycles_since_sight >= RAMP_CYCLES - 1 else 1 /",
-              "    return 1.0 if cycles_since_sight >= RAMP_CYCLES - 1 else 0 /")),
+        (Edit(BLAST, "    cycles = min(RAMP_CYCLES, state.cycles_since_blind + 1) if sees else 0", "    cycles = 0"),
+         Edit(BLAST, "        allowed = max(1, int(whole * ramp))",
+              "        allowed = int(whole * ramp) if ramp == 1 else 0")),
         faults="api_down,reclaim",
     ),
     Mutation(
