@@ -84,32 +84,41 @@ def hunt(where: Path, mutation: Mutation, seeds: range) -> dict[str, object]:
 
 
 def tried(mutation: Mutation) -> Tried:
-    """Hunt the mutation down."""
+    """Hunt the mutation down: seed after seed, until a checker complains that has nothing to say of the unchanged
+    product in the same history.
+    """
     began = perf_counter()
+    following, histories = 1, 0
+    said = ""
     with tempfile.TemporaryDirectory(prefix="ebbtide-mutation-") as folder:
         mutated(mutation, Path(folder))
-        found = hunt(Path(folder), mutation, range(1, mutation.seeds + 1))
-    seconds = perf_counter() - began
-    if "error" in found:
-        return Tried(mutation, FAILED, seconds=seconds, said=str(found["error"]))
-    histories = _whole(found["histories"])
-    failing = found["failing"]
+        while following <= mutation.seeds:
+            found = hunt(Path(folder), mutation, range(following, mutation.seeds + 1))
+            if "error" in found:
+                return Tried(mutation, FAILED, (), following, histories, perf_counter() - began, str(found["error"]))
+            seed, broken = _failing(found)
+            histories += (seed or mutation.seeds) - following + 1
+            if not seed:
+                break
+            healthy = hunt(ROOT, mutation, range(seed, seed + 1))
+            anyway = _failing(healthy)[1]
+            checkers = tuple(checker for checker in broken if checker not in anyway)
+            if checkers and "error" not in healthy:
+                verdict = CAUGHT if any(one.startswith(mutation.checker) for one in checkers) else ELSEWHERE
+                said = broken[checkers[0]]
+                return Tried(mutation, verdict, checkers, seed, histories, perf_counter() - began, said)
+            said = f"seed {seed} breaks without it too" if anyway else ""
+            following = seed + 1
+    return Tried(mutation, MISSED, (), 0, histories, perf_counter() - began, said)
+
+
+def _failing(found: dict[str, object]) -> tuple[int, dict[str, str]]:
+    """The first failing seed of a document (0: none), and what broke there: sentence by checker."""
+    failing = found.get("failing")
     if not isinstance(failing, list) or not failing:
-        return Tried(mutation, MISSED, histories=histories, seconds=seconds)
+        return 0, {}
     first = failing[0]
-    seed = int(first["seed"])
-    checkers = tuple(broken["checker"] for broken in first["broken"])
-    healthy = hunt(ROOT, mutation, range(seed, seed + 1))
-    if healthy.get("failing") or "error" in healthy:
-        said = "the unchanged product breaks there too"
-        return Tried(mutation, FAILED, checkers, seed, histories, perf_counter() - began, said)
-    verdict = CAUGHT if mutation.checker in checkers else ELSEWHERE
-    said = str(first["broken"][0]["sentence"])
-    return Tried(mutation, verdict, checkers, seed, histories, perf_counter() - began, said)
-
-
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) else 0
+    return int(first["seed"]), {str(one["checker"]): str(one["sentence"]) for one in first["broken"]}
 
 
 def all_tried(mutations: Sequence[Mutation], *, jobs: int, told: Callable[[Tried], None]) -> list[Tried]:

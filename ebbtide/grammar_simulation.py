@@ -19,7 +19,8 @@ def simulate(to: argparse.ArgumentParser) -> None:
     which.add_argument("--seed", type=_seed, metavar="N", help="one history")
     which.add_argument("--seeds", type=_seeds, metavar="A-B", help="a hunt: one history for each seed from A to B")
     which.add_argument("--corpus", action="store_true", help="the seeds that are kept, each as its line says")
-    which.add_argument("--scenario", choices=SCENARIOS, help="a game day: twelve hours without control plane")
+    game = "a game day: no-control-plane, twelve hours without anybody who decides"
+    which.add_argument("--scenario", choices=SCENARIOS, metavar="NAME", help=game)
     which.add_argument("--list-faults", action="store_true", help="the kinds of faults, each with a sentence")
     to.add_argument("--days", type=_days, default=1.0, metavar="D", help="of each history, such as 0.5 (default: 1)")
     to.add_argument(
