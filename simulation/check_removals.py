@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ledger.causes import Cause
 from ledger.events import Event
 from simulation.check_ground import Ground
 from simulation.check_reading import Checker
@@ -33,6 +34,9 @@ class Waits(Checker):
         before, stands = self._approved, scene.namesakes.get(act.name)
         if act.call is not Call.ASK_RETURN or not act.fresh or before is None or not stands:
             return
+        release = scene.releases.get(act.name)
+        if release is not None and release.cause is Cause.REBALANCE:
+            return  # its work goes on elsewhere
         look = scene.looks.get(act.replica)
         if look is None or before is scene.ground or removed_percent(scene, before) <= LARGE_PERCENT:
             return

@@ -152,8 +152,10 @@ class Scene:
         return len(look.hidden) >= IMPROBABLE_FLOOR and len(look.hidden) * 100 > share * len(self.standing)
 
     def known(self, stand: Stand, look: Look, by: tuple[str, int]) -> bool:
-        """Whether who acts under `look` can know that the server is there: it listed it, or asked for it itself."""
-        return stand.created_at <= look.listed_at or stand.by == by
+        """Whether who acts under `look` can know that the server is there: it listed it, or asked for it itself; what a
+        listing hid may be held to be gone.
+        """
+        return (stand.created_at <= look.listed_at or stand.by == by) and stand.server not in look.hidden
 
     def supply(self, workload: str, at: int) -> int:
         """Units of the workload that stand and neither drain nor are under a notice said by `at`."""
