@@ -16,6 +16,9 @@ from simulation.check_reading import Broken, Checker, Reader
 from simulation.chronicle import Act, Call, Chronicle, Ended, Led, Look, Moved, Reviewed
 from simulation.cloud_model import EndCause, InvoiceLine
 
+LISTING_AGE_MS = 180_000
+"""The ledger does not say when a leader last listed; no longer ago than the estate allows."""
+
 ENDS = (EventType.INSTANCE_FAILED, EventType.INSTANCE_ENDED)
 
 
@@ -74,7 +77,7 @@ def _clear_look(at: int, whole: frozenset[str]) -> Look:
         epoch=1,
         leads=True,
         whole=whole,
-        listed_at=at,
+        listed_at=at - LISTING_AGE_MS,
         told=True,
         silent=frozenset(),
         git=True,
