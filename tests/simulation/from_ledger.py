@@ -48,6 +48,7 @@ def chronicle(
     projects = {pool.name: pool.project for pool in estate.pools_of(region)}
     whole = frozenset(projects.values())
     refused = {(e.instance, e.recorded_at) for e in events if e.type is EventType.INSTANCE_FAILED}
+    billed = {e.instance for e in events if e.type is EventType.INSTANCE_STARTED}
     said = {happened.name for happened in stream if happened.kind in (LifecycleKind.DELETED, LifecycleKind.FAILED)}
     for event in events:
         at, name = event.recorded_at, event.instance
@@ -57,6 +58,8 @@ def chronicle(
             told.given.append((at, _notice(event)))
         elif event.type is EventType.RELEASE_ASKED:
             told.acts.append(Act(at, "a", 1, Call.ASK_RETURN, name))
+            if name not in billed:  # nothing tells the end of what never ran
+                told.ended.append(Ended(at, name, name, None, EndCause.DELETED, None))
         elif event.type in ENDS:
             told.ended.append(Ended(at, name, name, None, EndCause.DELETED, None, told=name in said))
         elif event.type is EventType.INSTANCE_REQUESTED:
