@@ -58,18 +58,13 @@ def chronicle(
             told.given.append((at, _notice(event)))
         elif event.type is EventType.RELEASE_ASKED:
             told.acts.append(Act(at, "a", 1, Call.ASK_RETURN, name))
-            if name not in billed:  # nothing tells the end of what never ran
-                told.ended.append(Ended(at, name, name, None, EndCause.DELETED, None))
-        elif event.type in ENDS:
+        if event.type in ENDS or (event.type is EventType.RELEASE_ASKED and name not in billed):
+            # nothing tells the end of what was released and never ran
             told.ended.append(Ended(at, name, name, None, EndCause.DELETED, None, told=name in said))
-        elif event.type is EventType.INSTANCE_REQUESTED:
-            if not told.looks or told.looks[-1].at != at:
-                told.looks.append(_clear_look(at, whole))
-            if (name, at) not in refused:
-                told.acts.append(_created(event, projects[event.pool]))
-    for moved in stream:
-        if moved.kind is LifecycleKind.MOVED:
-            told.moved.append(Moved(moved.at, moved.name, moved.name, moved.pool))
+        if event.type is EventType.INSTANCE_REQUESTED:
+            told.looks.append(_clear_look(at, whole))
+            told.acts += [] if (name, at) in refused else [_created(event, projects[event.pool])]
+    told.moved += [Moved(m.at, m.name, m.name, m.pool) for m in stream if m.kind is LifecycleKind.MOVED]
     return told
 
 
