@@ -16,13 +16,15 @@ import pytest
 from ebbtide.run_log import CycleLine, as_json, as_text
 from ebbtide.run_state import alone_in, running_in
 from ebbtide.text import Paint
+from repo_layout.adapters.git_lay import lay
 from simulation.adapters.sandbox_server import Account, SandboxServer, read_account
 from simulation.cloud_model import CloudParameters
 from simulation.sandbox import Sandbox, cloud_of
+from tests.checks.estates import changed, minimal
 from tests.cli.conftest import ROOT, Run, typed
 from tests.reconciler.builders import ESTATE, REGION
 from tests.run.region import SWAPS, ground
-from tests.run.site import Site, lay_site
+from tests.run.site import AUTHORSHIP, Site, lay_site
 
 
 @pytest.fixture(name="site", scope="module")
@@ -153,3 +155,23 @@ def test_a_line_says_the_same_to_people_and_to_machines() -> None:
         "  2 events wait for room  next in 300 s"
     )
     assert json.loads(as_json(line))["did"] == {"acquire claim_grew": 4}
+
+
+def test_a_followed_branch_is_taken_when_it_grows(here: Run, path: Path) -> None:
+    repository = path.with_name("estate.git")
+    files = minimal()
+    for name, old, new in SWAPS:
+        files = changed(name, (old, new), files=files)
+    first = lay(repository, files, AUTHORSHIP)
+    words = ("run", "--provider", str(path), "--state", str(path.with_name("state")), "--output", "json")
+    more = ("--estate", str(repository), "--branch", "main", "--cycles", "1")
+    ended = here(*words, *more)
+    assert ended.code in (0, 1), ended.err
+    assert told(ended.out)[0]["commit"] == first
+    assert path.with_name("state").joinpath("accepted.commit").read_text("ascii") == first
+
+
+def test_a_branch_without_a_repository_is_refused(here: Run, path: Path) -> None:
+    ended = here("run", "--provider", str(path), "--branch", "main", "--state", str(path.with_name("state")))
+    assert ended.code == 2
+    assert "without a repository" in ended.err
