@@ -107,9 +107,7 @@ def rehearsed(state: ReconcilerState) -> Kept:
 
 
 def desired_in(args: argparse.Namespace, state: ReconcilerState, region: str, store: Store) -> DesiredState:
-    """What the options name: a bundle is followed as it is published, a branch as it grows; other files stay as they were
-    read.
-    """
+    """What the options name: a bundle is followed as it is published, a branch as it grows; files stay as they were."""
     if args.branch is not None:
         return _followed(args, state, region, store)
     if args.bundle is None or not args.trust:

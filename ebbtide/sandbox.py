@@ -34,8 +34,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     nodes = _emptied(path.with_name(path.name + ".nodes"))
     account = path.with_name(path.name + ".account")
     with Spool(nodes) as spool, _asked_to_end() as asked:
-        sandbox = Sandbox(ground, cloud_of(ground, setting.cloud), emit=_kept(spool), account=Account(account))
-        server = SandboxServer(sandbox, path, speed=args.speed, lockstep=args.lockstep)
+        sandbox = Sandbox(ground, cloud_of(ground, setting.cloud), emit=_kept(spool))
+        server = SandboxServer(sandbox, path, account=Account(account), speed=args.speed, lockstep=args.lockstep)
         _greet(args, terminal, part.region, found.shown, len(part.pools))
         end = sandbox.now + int(args.hours * HOUR_MS) if args.hours else None
         server.serve(lambda: asked() or (end is not None and sandbox.now >= end))

@@ -127,9 +127,9 @@ class Killing:
 
     def once(self) -> None:
         """One life: started, killed unless it ended before, and noted."""
-        words = self.words("--cycles", str(self.rng.randint(1, 3)))
+        words = self.words("--cycles", str(self.rng.randint(1, 2)))
         if self.rng.random() < 0.5:
-            stage, times = self.rng.choice(STAGES), self.rng.randint(1, 4)
+            stage, times = self.rng.choice(STAGES), self.rng.choice((1, 1, 2, 3))
             code = self.wait(self.start(words, lambda at, count: at == stage and count == times))
         else:
             code = self.struck(self.start(words), starting=self.rng.random() < 0.2, share=self.rng.random())

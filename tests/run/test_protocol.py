@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -25,9 +24,7 @@ from pools.provider import (
 )
 from reconciler.ports import Demand, NodeView, SchedulerView
 from simulation.adapters.sandbox_client import SandboxLink, SandboxSite
-from simulation.adapters.sandbox_server import Account, SandboxServer, read_account
-from simulation.cloud_model import CloudParameters
-from simulation.sandbox import Sandbox, cloud_of
+from simulation.adapters.sandbox_server import read_account
 from simulation.sandbox_protocol import (
     LONGEST_CALL,
     Garbled,
@@ -38,7 +35,7 @@ from simulation.sandbox_protocol import (
     write_error,
 )
 from tests.reconciler.builders import ESTATE, MINUTE, POOL, PROJECT, REGION, START
-from tests.run.region import ground
+from tests.run.region import quiet, served_here
 
 MARK = Mark(ESTATE, REGION, "n1", 3, "forecast", 1, "reclaimable")
 REQUEST = CreateRequest(POOL, PROJECT, MARK, b"\x00\xff user data")
@@ -110,16 +107,8 @@ def test_an_answer_to_another_call_is_not_taken() -> None:
 @pytest.fixture(name="path")
 def _path(tmp_path: Path) -> Iterator[Path]:
     """The small region, served in lockstep by a thread."""
-    path = tmp_path / "s"
-    standing = ground(1)
-    cloud = cloud_of(standing, CloudParameters(estate=ESTATE, tenants=None))
-    sandbox = Sandbox(standing, cloud, emit=lambda _: None, account=Account(tmp_path / "s.account"))
-    ended = threading.Event()
-    thread = threading.Thread(target=SandboxServer(sandbox, path, speed=0.0, lockstep=True).serve, args=(ended.is_set,))
-    thread.start()
-    yield path
-    ended.set()
-    thread.join()
+    with served_here(tmp_path / "s", quiet()) as path:
+        yield path
 
 
 def test_the_socket_is_its_owner_s_alone_and_one_that_is_not_is_refused(path: Path) -> None:
@@ -148,15 +137,13 @@ def test_a_client_that_says_nonsense_is_let_go_and_the_next_is_served(path: Path
 
 
 def test_two_cannot_serve_one_socket_and_what_a_dead_server_left_is_taken_over(path: Path, tmp_path: Path) -> None:
-    standing = ground(1)
-    cloud = cloud_of(standing, CloudParameters(estate=ESTATE, tenants=None))
-    sandbox = Sandbox(standing, cloud, emit=lambda _: None, account=lambda _: None)
-    with pytest.raises(Refused, match="cannot be served"):
-        SandboxServer(sandbox, path, speed=0.0, lockstep=True)
+    with pytest.raises(Refused, match="cannot be served"), served_here(path, quiet()):
+        pass
     left = tmp_path / "left"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(left))
-    SandboxServer(sandbox, left, speed=0.0, lockstep=True).close()
+    with served_here(left, quiet()):
+        assert left.is_socket()
     assert not left.exists()
 
 

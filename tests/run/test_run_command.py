@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,13 +16,11 @@ from ebbtide.run_log import CycleLine, as_json, as_text
 from ebbtide.run_state import alone_in, running_in
 from ebbtide.text import Paint
 from repo_layout.adapters.git_lay import lay
-from simulation.adapters.sandbox_server import Account, SandboxServer, read_account
-from simulation.cloud_model import CloudParameters
-from simulation.sandbox import Sandbox, cloud_of
+from simulation.adapters.sandbox_server import read_account
 from tests.checks.estates import changed, minimal
 from tests.cli.conftest import ROOT, Run, typed
 from tests.reconciler.builders import ESTATE, REGION
-from tests.run.region import SWAPS, ground
+from tests.run.region import SWAPS, quiet, served_here
 from tests.run.site import AUTHORSHIP, Site, lay_site
 
 
@@ -34,16 +31,9 @@ def _site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 @pytest.fixture(name="path")
 def _path(tmp_path: Path) -> Iterator[Path]:
-    path = tmp_path / "s"
-    standing = ground(1)
-    cloud = cloud_of(standing, CloudParameters(estate=ESTATE, tenants=None))
-    sandbox = Sandbox(standing, cloud, emit=lambda _: None, account=Account(tmp_path / "s.account"))
-    ended = threading.Event()
-    thread = threading.Thread(target=SandboxServer(sandbox, path, speed=0.0, lockstep=True).serve, args=(ended.is_set,))
-    thread.start()
-    yield path
-    ended.set()
-    thread.join()
+    """The small region, served in lockstep by a thread."""
+    with served_here(tmp_path / "s", quiet()) as path:
+        yield path
 
 
 def told(text: str) -> list[dict[str, object]]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pytest
 
+from contracts.errors import Refused
 from simulation.adapters.sandbox_client import SandboxLink
-from simulation.adapters.sandbox_server import SandboxServer
-from simulation.cloud_model import CloudParameters
-from simulation.sandbox import Sandbox, cloud_of
 from tests.cli.conftest import Run, typed
-from tests.reconciler.builders import ESTATE
-from tests.run.region import ground
+from tests.run.region import quiet, served_here
 
 
 def test_it_says_how_to_reach_it_and_ends_after_its_hours(tmp_path: Path) -> None:
@@ -33,25 +29,12 @@ def test_a_time_that_makes_no_sense_is_refused(here: Run, words: tuple[str, ...]
 
 
 def test_time_runs_by_itself_at_its_speed_and_nobody_else_moves_it(tmp_path: Path) -> None:
-    standing = ground(1)
-    sandbox = Sandbox(
-        standing,
-        cloud_of(standing, CloudParameters(estate=ESTATE, tenants=None)),
-        emit=lambda _: None,
-        account=lambda _: None,
-    )
-    path, ended = tmp_path / "s", threading.Event()
-    thread = threading.Thread(
-        target=SandboxServer(sandbox, path, speed=100.0, lockstep=False).serve, args=(ended.is_set,)
-    )
-    thread.start()
-    link = SandboxLink(path, client="a")
-    before = link.open().origin
-    while link.now() < before + 10_000:
-        link.wait(10_000)
-    assert link.ask("clock", int) >= before + 10_000
-    with pytest.raises(Exception, match="passes by itself"):
-        link.ask("pass", int, 1_000)
-    link.close()
-    ended.set()
-    thread.join()
+    with served_here(tmp_path / "s", quiet(), speed=100.0) as path:
+        link = SandboxLink(path, client="a")
+        before = link.open().origin
+        while link.now() < before + 10_000:
+            link.wait(10_000)
+        assert link.ask("clock", int) >= before + 10_000
+        with pytest.raises(Refused, match="passes by itself"):
+            link.ask("pass", int, 1_000)
+        link.close()
