@@ -76,6 +76,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     link = SandboxLink(Path(args.provider), client=f"{os.getpid()}")
     try:
         greeting = _greeted(args, link)
+        args.region = greeting.region  # the sandbox hosts one
         if args.dry_run:
             return _dry(args, terminal, link)
         ending = Ending()

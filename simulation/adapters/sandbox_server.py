@@ -17,7 +17,8 @@ from typing import cast
 
 from contracts.errors import EbbtideError, Refused
 from simulation.adapters.monotonic import monotonic_ms
-from simulation.sandbox import Effect, Sandbox
+from simulation.sandbox import Sandbox
+from simulation.sandbox_desk import Desk, Effect
 from simulation.sandbox_protocol import (
     LONGEST_CALL,
     VERSION,
@@ -71,7 +72,9 @@ class SandboxServer:
     client's wait (`lockstep`), or a client that says `pass`, moves it.
     """
 
-    def __init__(self, sandbox: Sandbox, path: Path, *, speed: float, lockstep: bool) -> None:
+    def __init__(
+        self, sandbox: Sandbox, path: Path, *, account: Callable[[Effect], None], speed: float, lockstep: bool
+    ) -> None:
         self.sandbox = sandbox
         self._speed, self._lockstep = (0.0 if lockstep else speed), lockstep
         self._origin, self._origin_monotonic = sandbox.now, monotonic_ms()
@@ -80,7 +83,7 @@ class SandboxServer:
         self._clients: list[_Client] = []
         self._listener = _listening(path)
         self._selector.register(self._listener, selectors.EVENT_READ)
-        provider = sandbox.cloud
+        provider, desk = sandbox.cloud, Desk(sandbox, account)
         self._plain: Mapping[str, Callable[..., object]] = {
             "signals": provider.signals,
             "rates": provider.rates,
@@ -90,14 +93,14 @@ class SandboxServer:
             "publish_hints": provider.publish_hints,
             "view": sandbox.site.view,
             "clock": lambda: sandbox.now,
-            "pass": self._pass_time,
+            "pass": _passing(sandbox, self._speed),
         }
         self._effects: Mapping[str, Callable[..., object]] = {
-            "create": sandbox.create,
-            "delete": sandbox.delete,
-            "mark": sandbox.mark,
-            "ask_return": sandbox.ask_return,
-            "remove_node": sandbox.remove_node,
+            "create": desk.create,
+            "delete": desk.delete,
+            "mark": desk.mark,
+            "ask_return": desk.ask_return,
+            "remove_node": desk.remove_node,
         }
 
     def serve(self, until: Callable[[], bool] = lambda: False) -> None:
@@ -212,12 +215,6 @@ class SandboxServer:
             origin_monotonic=self._origin_monotonic,
         )
 
-    def _pass_time(self, milliseconds: object) -> int:
-        if self._speed:
-            raise Refused("time passes by itself here; start the sandbox with --lockstep or --speed 0")
-        self.sandbox.advance(self.sandbox.now + max(0, cast("int", milliseconds)))
-        return self.sandbox.now
-
     def _wait(self, client: _Client, call: Call) -> None:
         """Answered when its time has come or there is news, soon in any case; in lockstep it passes the time."""
         client.waiting, client.until, client.since = call, cast("int", call.values[0]), monotonic_ms()
@@ -255,6 +252,18 @@ class SandboxServer:
             self._clients.remove(client)
             self._selector.unregister(client.socket)
             client.socket.close()
+
+
+def _passing(sandbox: Sandbox, speed: float) -> Callable[[int], int]:
+    """Lets a client pass the time where it does not pass by itself."""
+
+    def passing(milliseconds: int) -> int:
+        if speed:
+            raise Refused("time passes by itself here; start the sandbox with --lockstep or --speed 0")
+        sandbox.advance(sandbox.now + max(0, milliseconds))
+        return sandbox.now
+
+    return passing
 
 
 def _bounded(heard: bytearray) -> None:

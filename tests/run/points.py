@@ -69,6 +69,7 @@ def install(points: Points, dies: Callable[[str, int], bool]) -> None:
         points.reached(stage, dies=dies)
 
     _watch_files(reached)
+    _watch_spool(reached)
     _watch_calls(reached)
 
 
@@ -80,27 +81,19 @@ def _what(descriptor: int) -> str:
 
 
 def _watch_files(reached: Callable[[str], None]) -> None:
-    fsync, fdatasync, replace, write = os.fsync, os.fdatasync, os.replace, os.write
+    fsync, replace = os.fsync, os.replace
     renamed = [False]
 
     def watched_fsync(descriptor: int) -> None:
-        path = _what(descriptor)
-        if path.endswith("/journal.new"):
+        journal = _what(descriptor).endswith("/journal.new")
+        if journal:
             reached("journal written, not flushed")
         fsync(descriptor)
-        if path.endswith("/journal.new"):
+        if journal:
             reached("journal flushed, not renamed")
         elif renamed[0]:
             renamed[0] = False
             reached("journal in place")
-
-    def watched_fdatasync(descriptor: int) -> None:
-        spool = _what(descriptor).endswith(".seg")
-        if spool:
-            reached("spool appended, not flushed")
-        fdatasync(descriptor)
-        if spool:
-            reached("spool flushed")
 
     def watched_replace(source: str, target: str) -> None:
         replace(source, target)
@@ -110,6 +103,21 @@ def _watch_files(reached: Callable[[str], None]) -> None:
         elif "/store/" in str(target):
             reached("lease written")
 
+    for name, watched in {"fsync": watched_fsync, "replace": watched_replace}.items():
+        setattr(os, name, watched)  # only in a child that is to die
+
+
+def _watch_spool(reached: Callable[[str], None]) -> None:
+    fdatasync, write = os.fdatasync, os.write
+
+    def watched_fdatasync(descriptor: int) -> None:
+        spool = _what(descriptor).endswith(".seg")
+        if spool:
+            reached("spool appended, not flushed")
+        fdatasync(descriptor)
+        if spool:
+            reached("spool flushed")
+
     def watched_write(descriptor: int, data: memoryview) -> int:
         if len(data) > 1 and _what(descriptor).endswith(".seg"):
             done = write(descriptor, data[: len(data) // 2])  # a short write, as a kernel may make one
@@ -117,13 +125,8 @@ def _watch_files(reached: Callable[[str], None]) -> None:
             return done
         return write(descriptor, data)
 
-    for name, watched in {
-        "fsync": watched_fsync,
-        "fdatasync": watched_fdatasync,
-        "replace": watched_replace,
-        "write": watched_write,
-    }.items():
-        setattr(os, name, watched)  # only in a child that is to die
+    for name, watched in {"fdatasync": watched_fdatasync, "write": watched_write}.items():
+        setattr(os, name, watched)
 
 
 def _watch_calls(reached: Callable[[str], None]) -> None:

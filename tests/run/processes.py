@@ -15,7 +15,7 @@ from ebbtide.__main__ import main as command
 from ledger.spool import Spool
 from simulation.adapters.sandbox_server import SandboxServer
 from tests.run.points import Points, install
-from tests.run.region import sandbox_at
+from tests.run.region import account_of, sandbox_at
 
 
 def region(path: Path, seed: int) -> int:
@@ -23,7 +23,8 @@ def region(path: Path, seed: int) -> int:
     ended: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))
     with Spool(path.with_name(path.name + ".nodes")) as spool:
-        SandboxServer(sandbox_at(path, seed, spool), path, speed=0.0, lockstep=False).serve(lambda: bool(ended))
+        server = SandboxServer(sandbox_at(seed, spool), path, account=account_of(path), speed=0.0, lockstep=False)
+        server.serve(lambda: bool(ended))
     return 0
 
 

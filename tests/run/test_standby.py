@@ -15,9 +15,10 @@ from typing import IO
 
 import pytest
 
+from reconciler.lease import TERMS
 from simulation.adapters.sandbox_client import SandboxLink
 from simulation.adapters.sandbox_server import read_account
-from simulation.sandbox import Effect
+from simulation.sandbox_desk import Effect
 from tests.cli.conftest import ROOT, typed
 from tests.reconciler.builders import SECOND
 from tests.run.region import SWAPS, driver, reach
@@ -68,6 +69,16 @@ class Two:
                 raise TimeoutError(json.dumps(told, indent=1))
             self.link.ask("pass", int, STEP_MS)
             time.sleep(0.05)  # noqa: TID251 - the replicas are processes of this machine, and follow
+
+    def let_look(self, name: str) -> None:
+        """Let the time of one look of a standby pass, and wait until it has looked."""
+        told = len(self.lines(name))
+        self.link.ask("pass", int, TERMS.renew)
+        until = time.monotonic() + PATIENCE_S
+        while len(self.lines(name)) == told:
+            if time.monotonic() > until:
+                raise TimeoutError(f"{name} looks at nothing")
+            time.sleep(0.01)  # noqa: TID251 - a process of this machine
 
     def await_stopped(self, name: str) -> None:
         """Until the replica stands still at its point."""
@@ -139,9 +150,11 @@ def test_a_leader_that_is_asked_to_end_hands_over_at_the_next_look(two: Two) -> 
     two.pass_until(lambda: bool(two.lines("second")))
     two.running["first"].send_signal(signal.SIGTERM)
     assert two.running["first"].wait(PATIENCE_S) == 0
-    at = two.link.now()
-    two.pass_until(lambda: two.leads("second"))
-    assert two.link.now() - at < 30 * SECOND
+    looks = 0
+    while not two.leads("second"):
+        two.let_look("second")
+        looks += 1
+    assert looks <= 2  # one may have begun before
 
 
 def test_a_stop_holds_every_replica_that_reads_it_and_survives_the_change_of_leader(two: Two) -> None:
