@@ -30,18 +30,23 @@ class Touched(Checker):
             yield f"{who}: project {act.project or '(none)'} is not owned"
         if act.call is Call.CREATE or not act.fresh:
             return
-        stood = act.stood
-        if stood is not None and (stood.estate, stood.region) != (scene.estate, scene.region):
-            yield f"{who}: it carries the mark of {stood.estate}/{stood.region}"
-        elif stood is not None and stood.epoch > act.epoch:
-            yield f"{who}: it was marked in epoch {stood.epoch}, the act is of epoch {act.epoch}"
-        elif stood is not None and act.call is not Call.MARK and stood.name != act.name:
-            yield f"{who}: it carries the name {stood.name}"
-        elif stood is None and act.call is Call.MARK:
-            if not any(_hands_over(adoption, act) for r in scene.reviewed for adoption in r.estate.adoptions):
-                yield f"{who}: no reviewed adoption hands it over"
-        elif stood is None:
-            yield f"{who}: it carries no mark"
+        yield from (f"{who}: {wrong}" for wrong in _foreign(scene, act))
+
+
+def _foreign(scene: Scene, act: Act) -> Iterator[str]:
+    """What is wrong with the mark that stood on the server."""
+    stood = act.stood
+    if stood is None and act.call is Call.MARK:
+        if not any(_hands_over(adoption, act) for r in scene.reviewed for adoption in r.estate.adoptions):
+            yield "no reviewed adoption hands it over"
+    elif stood is None:
+        yield "it carries no mark"
+    elif (stood.estate, stood.region) != (scene.estate, scene.region):
+        yield f"it carries the mark of {stood.estate}/{stood.region}"
+    elif stood.epoch > act.epoch:
+        yield f"it was marked in epoch {stood.epoch}, the act is of epoch {act.epoch}"
+    elif act.call is not Call.MARK and stood.name != act.name:
+        yield f"it carries the name {stood.name}"
 
 
 def _hands_over(adoption: AdoptionFile, act: Act) -> bool:

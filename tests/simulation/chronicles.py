@@ -27,8 +27,8 @@ TIMED = ("acts", "looks", "led", "nodes", "moved", "ended", "reviewed", "stops")
 """The lists of a chronicle whose entries carry their time."""
 
 
-class Story:
-    """One history; `at` is the present, `epoch` the leader's."""
+class Stage:
+    """Time, reviewed files, leaders, demand and looks; `at` is the present, `epoch` the leader's."""
 
     def __init__(self, *swaps: tuple[str, str, str]) -> None:
         self.at = START
@@ -60,7 +60,7 @@ class Story:
             )
         self.lead(REPLICA, 1)
 
-    def wait(self, ms: int) -> Story:
+    def wait(self, ms: int) -> Stage:
         """Time passes."""
         self.at += ms
         return self
@@ -127,6 +127,10 @@ class Story:
         """How much room there is: plenty unless told otherwise."""
         self.told.room.append((self.at, pools or dict.fromkeys((*DOMAINS, KEPT), 8)))
 
+
+class Deeds(Stage):
+    """What is done to servers, and what becomes of their nodes."""
+
     def request(self, name: str, pool: str, *, paid: str = "reclaimable", **more: object) -> None:
         """What is about to be created is written down."""
         self.event(
@@ -173,6 +177,28 @@ class Story:
     def node(self, name: str, word: NodeWord, **more: object) -> None:
         """Something happens on a node."""
         self.told.nodes.append(Node(self.at, f"s-{name}", name, word, **more))  # type: ignore[arg-type]  # the dataclass checks the names
+
+    def settle(self, *names: str) -> None:
+        """Servers become covered nodes, and their bills begin."""
+        self.wait(MINUTE)
+        for name in names:
+            self.started(name, self.pool_of(name), self.paid_of(name))
+            self.node(name, NodeWord.JOINED)
+            self.node(name, NodeWord.COVERED)
+
+    def pool_of(self, name: str) -> str:
+        return next(act.pool for act in self.told.acts if act.name == name and act.call is Call.CREATE)
+
+    def paid_of(self, name: str) -> str:
+        return next(act.paid for act in self.told.acts if act.name == name and act.call is Call.CREATE)
+
+    def reclaim(self, *domains: str, hold: int = HOUR) -> None:
+        """A reclaim opens."""
+        self.told.reclaims.append((self.at, Reclaim("rc", "needed", domains, self.at, self.at + hold)))
+
+
+class Story(Deeds):
+    """One whole history: notices, drains, ends, and what the checkers say of it."""
 
     def notice(self, name: str, pool: str, *, seconds: int = 120, reclaim: str = "rc") -> Notice:
         """The provider says that one goes; the ledger has it."""
@@ -247,24 +273,6 @@ class Story:
         self.look()
         self.act(Call.DELETE, name)
         self.gone(name, EndCause.DELETED, asked.id)
-
-    def settle(self, *names: str) -> None:
-        """Servers become covered nodes, and their bills begin."""
-        self.wait(MINUTE)
-        for name in names:
-            self.started(name, self.pool_of(name), self.paid_of(name))
-            self.node(name, NodeWord.JOINED)
-            self.node(name, NodeWord.COVERED)
-
-    def pool_of(self, name: str) -> str:
-        return next(act.pool for act in self.told.acts if act.name == name and act.call is Call.CREATE)
-
-    def paid_of(self, name: str) -> str:
-        return next(act.paid for act in self.told.acts if act.name == name and act.call is Call.CREATE)
-
-    def reclaim(self, *domains: str, hold: int = HOUR) -> None:
-        """A reclaim opens."""
-        self.told.reclaims.append((self.at, Reclaim("rc", "needed", domains, self.at, self.at + hold)))
 
     def close_books(self) -> None:
         """Usage and the invoice, as they follow from what was started and ended."""
@@ -363,3 +371,22 @@ def eventful(*swaps: tuple[str, str, str]) -> Story:
     story.give_back("r8")
     story.looks(12)
     return story
+
+
+def without(story: Story, type_: EventType, instance: str) -> Story:
+    """The same history without these events of an instance."""
+    for who, events in story.told.events.items():
+        story.told.events[who] = [e for e in events if (e.type, e.instance) != (type_, instance)]
+    return story
+
+
+def found(story: Story, type_: EventType, instance: str) -> Event:
+    """The first event of this type about an instance."""
+    return next(e for e in story.all_events() if (e.type, e.instance) == (type_, instance))
+
+
+def asked_back(story: Story, name: str) -> int:
+    """A node is asked to give itself back, and has not begun; the end that was agreed."""
+    story.event(EventType.RELEASE_ASKED, name, caused_by=story.claim, instance=name, workload=FORECAST)
+    story.act(Call.ASK_RETURN, name, server="", project="", ends_at=story.at + 120_000)
+    return story.at + 120_000

@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 
 from ledger.causes import Cause
-from ledger.events import EventType
 from simulation.checking import Checks
-from simulation.chronicle import Call, Moved, NodeWord, Stopped
+from simulation.chronicle import Call, Moved
 from simulation.cloud_model import EndCause
-from tests.reconciler.builders import ADOPTED_SERVER, KEPT, MINUTE, REGION, START, estate, with_region
+from tests.reconciler.builders import ADOPTED_SERVER, KEPT, MINUTE, REGION, START, with_region
 from tests.simulation.chronicles import DOMAINS, Story, eventful, grown
 
 LIMITS = with_region("    guard: {releaseCount: 2, releaseShare: 50, acquireCount: 16, replaceCount: 2}")
-TERM_AND_CALL = 25_000
 
 
 def test_nothing_is_broken_in_a_history_that_keeps_every_promise() -> None:
@@ -298,151 +296,3 @@ def test_an_hour_without_any_look_is_an_outage_too() -> None:
     for number in range(3):
         story.buy(f"x{number}", DOMAINS[number])
     assert "check_blast.Ramp" in story.breaks(since=story.at)
-
-
-# -- stop -------------------------------------------------------------------------------------------------------------
-
-
-def test_a_stop_holds_after_five_seconds_and_at_once_where_it_was_seen() -> None:
-    for late, seen, wrong in ((5000, "", False), (5001, "", True), (0, "drill", True)):
-        story = grown()
-        story.look(stopped=seen)
-        story.told.stops.append(Stopped(story.at, "drill"))
-        story.wait(late)
-        story.buy("x", DOMAINS[0])
-        assert ("check_stop.Acts" in story.breaks()) is wrong
-
-
-def test_a_stop_that_was_taken_off_stops_nothing() -> None:
-    story = grown()
-    story.told.stops.append(Stopped(story.at, "drill"))
-    story.wait(MINUTE)
-    story.told.stops.append(Stopped(story.at, ""))
-    story.look()
-    story.buy("x", DOMAINS[0])
-    assert "check_stop.Acts" not in story.breaks()
-
-
-# -- fencing ----------------------------------------------------------------------------------------------------------
-
-
-def deposed(story: Story, after: int) -> None:
-    """Another replica takes over, so long after the last renewal."""
-    story.lead("a", 1, renewed=True)
-    story.wait(after)
-    story.lead("b", 2)
-
-
-def test_one_call_of_a_deposed_leader_may_land_and_no_second_one() -> None:
-    for calls in (1, 2):
-        story = grown()
-        story.look()
-        deposed(story, TERM_AND_CALL)
-        story.wait(1)
-        for number in range(calls):
-            story.request(f"x{number}", DOMAINS[number])
-            story.act(
-                Call.CREATE,
-                f"x{number}",
-                epoch=1,
-                pool=DOMAINS[number],
-                workload="forecast",
-                units=1,
-                paid="reclaimable",
-            )
-        assert ("check_fencing.Acts" in story.breaks()) is (calls == 2)
-
-
-def test_nobody_acts_whom_the_store_never_named() -> None:
-    story = grown()
-    story.act(Call.REMOVE_NODE, "r0", replica="c", epoch=7)
-    assert "check_fencing.Acts" in story.breaks()
-
-
-def test_an_epoch_serves_one_term() -> None:
-    story = grown()
-    story.wait(MINUTE)
-    story.lead("a", 1)
-    story.look()
-    story.buy("x", DOMAINS[0])
-    assert "check_fencing.Epochs" in story.breaks()
-
-
-def test_nobody_acts_below_the_epoch_of_a_mark_that_was_listed() -> None:
-    story = grown()
-    story.lead("a", 2)
-    story.look()
-    story.buy("x", DOMAINS[0])
-    story.wait(MINUTE)
-    story.lead("a", 1)
-    story.look()
-    story.act(Call.REMOVE_NODE, "r0", epoch=1)
-    assert "check_fencing.Epochs" in story.breaks()
-
-
-@pytest.mark.parametrize(("after", "wrong"), [(TERM_AND_CALL, False), (TERM_AND_CALL - 1, True), (10_000, True)])
-def test_a_new_leader_waits_the_term_and_one_call(after: int, wrong: bool) -> None:
-    story = grown()
-    story.wait(MINUTE)
-    deposed(story, after)
-    story.look(replica="b")
-    story.act(Call.REMOVE_NODE, "r0", replica="b")
-    assert ("check_fencing.Waits" in story.breaks()) is wrong
-
-
-# -- reclaims, removals, covered --------------------------------------------------------------------------------------
-
-
-def test_nothing_is_bought_under_a_reclaim_that_was_told() -> None:
-    for told in (False, True):
-        story = grown()
-        story.look()
-        story.wait(1000)
-        story.reclaim("h1-general-a")
-        if told:
-            story.look()
-        story.buy("x", DOMAINS[0])
-        assert ("check_reclaims.Acquired" in story.breaks()) is told
-
-
-def smaller(maximum: int) -> tuple[str, str, str]:
-    return "contracts/tides/forecast.yaml", "maximum: 40", f"maximum: {maximum}"
-
-
-@pytest.mark.parametrize(("approved", "wrong"), [(False, True), (True, False)])
-def test_a_large_removal_waits_for_an_approval(approved: bool, wrong: bool) -> None:
-    story = grown()
-    story.review(estate(smaller(8)), "c2", approved=approved)
-    story.looks(1)
-    story.give_back("r0")
-    assert ("check_removals.Waits" in story.breaks()) is wrong
-
-
-def test_what_demand_gave_up_needs_no_approval() -> None:
-    story = grown()
-    story.review(estate(smaller(8)), "c2")
-    story.want(5)
-    story.looks(8)
-    story.give_back("r0")
-    assert "check_removals.Waits" not in story.breaks()
-
-
-def test_no_older_commit_comes_back_and_none_that_nobody_reviewed() -> None:
-    for first, then in (("c2", "c1"), ("c1", "unknown")):
-        story = grown()
-        story.review(estate(smaller(41)), "c2")
-        story.want(13)
-        for number, commit in enumerate((first, then)):
-            story.event(
-                EventType.CLAIM_CHANGED, f"w{number}", commit=commit, workload="forecast", data={"units": number}
-            )
-        assert "check_removals.NeverBack" in story.breaks()
-
-
-def test_strict_work_does_not_stay_on_what_no_notice_reaches() -> None:
-    for looks in (11, 12):
-        story = grown()
-        story.wait(1)
-        story.node("r0", NodeWord.UNCOVERED)
-        story.looks(looks)
-        assert ("check_covered.Strict" in story.breaks()) is (looks == 12)

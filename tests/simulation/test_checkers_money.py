@@ -1,0 +1,163 @@
+"""The checkers of money and liveness find what they look for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from ledger.causes import Cause
+from ledger.events import EventType
+from tests.reconciler.builders import FORECAST, HOUR, KEPT, MINUTE, REGION
+from tests.simulation.chronicles import Story, asked_back, eventful, grown, without
+
+# -- money ------------------------------------------------------------------------------------------------------------
+
+
+def shifted(story: Story, by_ms: int) -> set[str]:
+    """What is found when the usage of r1 ends so much later or earlier than its bill."""
+    story.close_books()
+    events = story.told.events[""]
+    for number, event in enumerate(events):
+        if event.type is EventType.USAGE and event.instance == "r1":
+            events[number] = replace(event, data={**event.data, "to_ms": int(event.data["to_ms"]) + by_ms})
+    return {b.checker for b in story.broken(closed=False)}
+
+
+def test_billed_time_is_used_once() -> None:
+    assert "check_money.Usage" not in shifted(eventful(), 0)
+    assert "check_money.Usage" in shifted(eventful(), -1)
+    assert "check_money.Usage" in shifted(eventful(), 1)
+
+
+def test_nothing_is_used_under_another_payment_than_its_bill() -> None:
+    story = eventful()
+    story.close_books()
+    events = story.told.events[""]
+    number, line = next((n, e) for n, e in enumerate(events) if e.type is EventType.USAGE)
+    events[number] = replace(line, data={**line.data, "paid": "fallback"})
+    assert "check_money.Usage" in {b.checker for b in story.broken(closed=False)}
+
+
+def test_what_is_billed_did_something() -> None:
+    story = eventful()
+    story.close_books()
+    without(story, EventType.USAGE, "r1")
+    assert "check_money.Usage" in {b.checker for b in story.broken(closed=False)}
+
+
+@pytest.mark.parametrize("change", ["rate", "end", "start"])
+def test_the_ledgers_bill_is_the_invoice_to_the_last_digit(change: str) -> None:
+    story = eventful()
+    story.close_books()
+    line = next(line for line in story.told.invoice if line.name == "r0")
+    pool, period = line.periods[0]
+    other = {
+        "rate": replace(line, periods=((pool, replace(period, end=period.end - 1)),)),
+        "end": replace(line, ended=(line.ended or 0) + 1),
+        "start": replace(line, started=line.started + 1),
+    }[change]
+    story.told.invoice = tuple(other if each is line else each for each in story.told.invoice)
+    assert "check_money.Invoice" in {b.checker for b in story.broken(closed=False)}
+
+
+def test_a_rate_that_never_became_known_is_no_fault_of_the_sum() -> None:
+    story = eventful()
+    story.close_books()
+    line = next(line for line in story.told.invoice if line.name == "r0")
+    pool, period = line.periods[0]
+    unknown = replace(line, periods=((pool, replace(period, rate=Decimal("0.2"))),))
+    story.told.invoice = tuple(unknown if each is line else each for each in story.told.invoice)
+    assert "check_money.Invoice" not in {b.checker for b in story.broken(closed=False)}
+
+
+def reserve(story: Story, amount: str, authority: str = "tides-lead", subject: str = "1") -> None:
+    story.event(EventType.SHORTFALL_BEGAN, subject, workload=FORECAST, data={"missing_units": 1})
+    cause = f"shortfall.began/{REGION}/{subject}"
+    data: dict[str, str | int] = {"amount": amount, "currency": "EUR", "authority": authority}
+    story.event(EventType.FALLBACK_RESERVED, subject, caused_by=cause, workload=FORECAST, data=data)
+
+
+def test_a_contract_reserves_no_more_than_its_limit_a_day() -> None:
+    for amounts, wrong in ((("20.00",), False), (("19.99", "0.02"), True)):
+        story = eventful()
+        for number, amount in enumerate(amounts):
+            reserve(story, amount, subject=str(number))
+        assert ("check_money.Authority" in story.breaks()) is wrong
+
+
+def test_nobody_unknown_is_an_authority() -> None:
+    story = eventful()
+    reserve(story, "0.01", authority="nobody")
+    assert "check_money.Authority" in story.breaks()
+
+
+def test_the_store_reserves_no_more_than_the_authority_has() -> None:
+    for micro, wrong in ((40_000_000, False), (40_000_001, True)):
+        story = eventful()
+        story.told.reserved.append((story.at, "2026-01-01", {"tides-lead": micro}))
+        assert ("check_money.Authority" in story.breaks()) is wrong
+
+
+def test_fallback_runs_only_while_its_hour_is_reserved() -> None:
+    for amount, wrong in (("0.10", False), ("0.09", True)):
+        story = eventful()
+        reserve(story, amount)
+        story.look()
+        story.buy("x", KEPT, paid="fallback", cause=Cause.SHORTFALL)
+        story.settle("x")
+        story.looks(10)
+        assert ("check_money.Covered" in story.breaks()) is wrong
+    story.looks(8)
+    assert "check_money.Covered" in story.breaks()
+
+
+# -- liveness ---------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_stays_past_its_agreed_end() -> None:
+    for looks in (11, 12):
+        story = grown()
+        story.want(11)
+        story.looks(6)
+        asked_back(story, "r0")
+        story.looks(looks)
+        assert ("check_liveness.Drained" in story.breaks()) is (looks == 12)
+
+
+def test_no_breaker_stays_tripped_once_everything_is_clear() -> None:
+    for looks, wrong in ((7, False), (8, True)):
+        story = grown()
+        story.looks(looks)
+        story.event(
+            EventType.GUARD_REFUSED, "x", cause=Cause.LISTING_STALE, workload=FORECAST, data={"action": "acquire"}
+        )
+        assert ("check_liveness.Cleared" in story.breaks()) is wrong
+
+
+def test_a_refusal_while_faults_last_is_no_fault() -> None:
+    story = grown()
+    story.told.quiet_from = story.at + HOUR
+    story.looks(8)
+    story.event(EventType.GUARD_REFUSED, "x", cause=Cause.LISTING_STALE, workload=FORECAST, data={"action": "acquire"})
+    assert "check_liveness.Cleared" not in story.breaks()
+
+
+def claimed_for_hours(**room: int) -> Story:
+    """One unit fewer than is claimed, for days, in a region that loses nothing."""
+    story = grown()
+    story.want(13)
+    for _ in range(700):
+        story.wait(5 * MINUTE)
+        story.room(**room)
+        story.look()
+    return story
+
+
+def test_what_is_claimed_and_placeable_runs() -> None:
+    assert "check_liveness.Reached" in claimed_for_hours().breaks()
+
+
+def test_what_no_pool_has_room_for_may_wait() -> None:
+    assert "check_liveness.Reached" not in claimed_for_hours(**{KEPT: 8}).breaks()
