@@ -142,7 +142,7 @@ class FakeCloud:
     def withdraw(self, server: str) -> Notice:
         """Takes the server's notice back."""
         self.settle()
-        notice = replace(self.notices.pop(server), withdrawn=True)
+        notice = replace(self.notices.pop(server), withdrawn=True, withdrawn_at=self.clock())
         self.log.say(notice)
         return notice
 

@@ -117,7 +117,9 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """The provider's word that one server goes away at `ends_at`, or, `withdrawn`, that it stays after all."""
+    """The provider's word that one server goes away at `ends_at`, or, `withdrawn`, that it stays after all, said at
+    `withdrawn_at` (0: the provider does not say when).
+    """
 
     id: str
     server: str
@@ -128,6 +130,7 @@ class Notice:
     issued_at: int
     ends_at: int
     withdrawn: bool = False
+    withdrawn_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
