@@ -166,7 +166,11 @@ class LifecycleKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """One lifecycle event: a hint that explains; the listing stays the truth."""
+    """One lifecycle event: a hint that explains; the listing stays the truth.
+
+    `project` and `mark` are those of the server, where the provider says them: a leader that never saw the server learns
+    from them whose it was. `taken` says that the provider ended it itself, and nobody asked for that.
+    """
 
     at: int
     kind: LifecycleKind
@@ -174,6 +178,9 @@ class Lifecycle:
     name: str
     pool: str
     reason: str = ""
+    project: str = ""
+    mark: Mark | None = None
+    taken: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,13 @@ from functools import cached_property
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType
-from pools.provider import FaultKind, Lifecycle, Listing, Notice, Server, Signals, Status
+from pools.provider import FaultKind, Listing, Notice, Server, Signals, Status
 from reconciler import billing
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Debt, Fleet, Instance, Phase, number_in
 from reconciler.hearing import hear
 from reconciler.membership import as_ever, as_node
+from reconciler.past import lost, past
 from reconciler.ports import NodeView
 from reconciler.sighting import Rows, Stray, sort_rows, tell_strays
 from reconciler.twins import ends_told, means, sort_twins
@@ -136,6 +137,8 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     sorted_rows = _rows(census, instances, sight, scribe)
     rows = sorted_rows.known
     _lifecycle_times(census, instances, sight, scribe)
+    if sight.whole:
+        _tell_past(census, instances, rows, sight, scribe)
     _hear_notices(census, instances, debts, sight, scribe)
     told = ends_told(sight.signals.lifecycle, instances)
     believable = not _improbable(instances, rows, told, sight)
@@ -150,7 +153,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         if row is not None:
             after = _seen(census, before, row, sight, scribe)
         elif before.project in sight.complete:
-            after = _missing(census, before, told.get(name), sight, scribe, believable=believable)
+            after = _missing(census, before, told.get(name, 0), sight, scribe, believable=believable)
         else:
             after = before
         silent = after.workload in sight.silent_workloads
@@ -195,7 +198,7 @@ def _owed(before: Instance, after: Instance) -> Debt | None:
 
 
 def _improbable(
-    instances: Mapping[str, Instance], rows: Mapping[str, Server], told: Mapping[str, Lifecycle], sight: Sight
+    instances: Mapping[str, Instance], rows: Mapping[str, Server], told: Mapping[str, int], sight: Sight
 ) -> bool:
     """Whether more of the fleet than is believable is missing at once with nothing to explain it."""
     alive = missing = 0
@@ -241,6 +244,22 @@ def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sigh
             continue
         instances[instance.name], events = billing.heard(happened, instance, scribe)
         census.events += events
+
+
+def _tell_past(
+    census: Census, instances: dict[str, Instance], rows: Mapping[str, Server], sight: Sight, scribe: Scribe
+) -> None:
+    """What nobody knows any more, and no listing shows: its events, and what is left of it at its scheduler."""
+    events, left = past(
+        sight.signals,
+        instances.keys() | rows.keys(),
+        estate=sight.estate,
+        projects=sight.projects,
+        nodes=sight.nodes,
+        scribe=scribe,
+    )
+    census.events += events
+    instances |= {gone.name: gone for gone in left}
 
 
 def _hear_notices(
@@ -324,19 +343,21 @@ def _fail(census: Census, instance: Instance, cause: Cause, text: str, scribe: S
 def _missing(
     census: Census,
     instance: Instance,
-    happened: Lifecycle | None,
+    ended_at: int,
     sight: Sight,
     scribe: Scribe,
     *,
     believable: bool,
 ) -> Instance:
-    """A complete listing lacks it: gone when something explains that, too young to tell, or missing for now."""
+    """A complete listing lacks it: gone when something explains that (the provider said once that it ended at
+    `ended_at`, say), too young to tell, or missing for now.
+    """
     listed = sight.listing.as_of if sight.listing else 0
     let_go = instance.released or instance.phase is Phase.FAILED
-    if let_go and not instance.server and happened is None and listed - instance.requested_at < UNSEEN_MS:
+    if let_go and not instance.server and not ended_at and listed - instance.requested_at < UNSEEN_MS:
         return instance
-    if let_go or instance.noticed or happened is not None:
-        return _lose(census, instance, happened.at if happened else sight.now, sight, scribe)
+    if let_go or instance.noticed or ended_at:
+        return _lose(census, instance, ended_at or sight.now, sight, scribe)
     if _borne_out(instance, sight):
         return _lose(census, instance, instance.missing_since or listed, sight, scribe)
     if _too_young(instance, sight):
@@ -375,23 +396,7 @@ def _lose(census: Census, instance: Instance, at: int, sight: Sight, scribe: Scr
         if instance.released and not instance.server:
             census.events.append(billing.never_began(instance, scribe))
         return replace(instance, phase=Phase.GONE)
-    if instance.noticed:
-        cause = Cause.LOST_AFTER_NOTICE if at >= instance.ends_at - 1000 else Cause.ENDED_BEFORE_ITS_TIME
-    else:
-        cause = Cause.LOST_WITHOUT_NOTICE
-    event = scribe.event(
-        EventType.INSTANCE_LOST,
-        instance.name,
-        cause,
-        at=at,
-        caused_by=instance.cause_event
-        if instance.noticed
-        else event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name),
-        workload=instance.workload,
-        pool=instance.pool,
-        instance=instance.name,
-        data={"noticed": int(instance.noticed), **({"drill": 1} if instance.drill else {})},
-    )
+    cause, event = lost(instance, at, scribe)
     census.events.append(event)
     gone = replace(instance, phase=Phase.GONE, cause=cause, cause_event=event.id)
     census.losses.append(Loss(instance, cause, at))

@@ -93,8 +93,12 @@ def sort_rows(
         if reason:
             rows.strays.append(Stray(server, reason))
             del rows.known[name]
-        elif server.mark is not None:
-            rows.restored.append(_from_mark(server, server.mark))
+            continue
+        found = server.mark and from_mark(
+            server.mark, server=server.id, project=server.project, pool=server.pool, at=server.created_at
+        )
+        if found:
+            rows.restored.append(found)
     return rows
 
 
@@ -129,19 +133,23 @@ def _unreadable(mark: Mark | None, workloads: frozenset[str]) -> str:
     return ""
 
 
-def _from_mark(server: Server, mark: Mark) -> Instance:
-    """What a mark brings back. Why it was asked for nobody remembers: its request stands in the ledger."""
+def from_mark(mark: Mark, *, server: str, project: str, pool: str, at: int) -> Instance | None:
+    """What a mark brings back; None when it makes no sense. Why it was asked for nobody remembers: its request stands in
+    the ledger.
+    """
+    if mark.paid not in PAID or mark.units < 1:
+        return None
     found = Instance(
         name=mark.name,
-        pool=server.pool,
-        project=server.project,
+        pool=pool,
+        project=project,
         workload=mark.workload,
         units=mark.units,
         paid=Paid(mark.paid),
         phase=Phase.BOOTING,
-        requested_at=server.created_at,
+        requested_at=at,
         epoch=mark.epoch,
-        server=server.id,
+        server=server,
         cause_event=event_id(EventType.INSTANCE_REQUESTED, mark.region, mark.name),
     )
     return replace(found, cause=purpose(found, mark.region))
