@@ -168,8 +168,8 @@ class LifecycleKind(enum.Enum):
 class Lifecycle:
     """One lifecycle event: a hint that explains; the listing stays the truth.
 
-    `project` and `mark` are those of the server, where the provider says them: a leader that never saw the server learns
-    from them whose it was. `taken` says that the provider ended it itself, and nobody asked for that.
+    `project` and `mark` are those of the server, where the provider says them: a leader that never saw the server
+    learns from them whose it was. `taken` says that the provider ended it itself, and nobody asked for that.
     """
 
     at: int

@@ -338,8 +338,8 @@ class Acting:
             self._not_done(step, error)
             return
         if instance.started_at and not instance.ended_at:
-            now = self.ports.clock()
-            self._done.events.append(billing.ended(instance, at=now, scribe=self._scribe, cause=step.cause))
+            leaving = replace(instance, cause=step.cause)
+            self._done.events.append(billing.ended(leaving, at=self.ports.clock(), scribe=self._scribe))
         del self._instances[step.instance]
 
     def _not_done(self, step: Step, error: EbbtideError) -> None:

@@ -81,12 +81,15 @@ def moved(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:
     )
 
 
-def ended(instance: Instance, *, at: int, scribe: Scribe, cause: Cause = Cause.ACCOUNTING) -> Event:
-    """Billing of the instance ends at `at`. Why it went is what its notice, release, failure or loss says."""
+def ended(instance: Instance, *, at: int, scribe: Scribe) -> Event:
+    """Billing of the instance ends at `at`. Why it went is what its notice, release, failure or loss says; of one that
+    runs on without us nothing else does.
+    """
+    disowned = instance.cause is Cause.DISOWNED_BY_REVIEW
     return scribe.event(
         EventType.INSTANCE_ENDED,
         instance.name,
-        cause,
+        instance.cause if disowned else Cause.ACCOUNTING,
         at=at,
         caused_by=event_id(EventType.INSTANCE_STARTED, scribe.region, instance.name),
         workload=instance.workload,

@@ -134,8 +134,8 @@ def _unreadable(mark: Mark | None, workloads: frozenset[str]) -> str:
 
 
 def from_mark(mark: Mark, *, server: str, project: str, pool: str, at: int) -> Instance | None:
-    """What a mark brings back; None when it makes no sense. Why it was asked for nobody remembers: its request stands in
-    the ledger.
+    """What a mark brings back; None when it makes no sense. Why it was asked for nobody remembers: its request stands
+    in the ledger.
     """
     if mark.paid not in PAID or mark.units < 1:
         return None

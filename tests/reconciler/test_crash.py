@@ -77,8 +77,13 @@ def test_the_debt_that_an_acquisition_pays_is_settled_once_it_may_have_gone_out(
 
 def test_a_release_without_an_outcome_drains_and_its_node_is_asked_again() -> None:
     ours = instance(1)
-    found = after(step(StepKind.RELEASE, 1), ours).fleet.instances[ours.name]
-    assert (found.phase, found.released, bool(found.release_event), found.drain_asked) == (Phase.DRAINING, True, True, False)
+    found = after(step(StepKind.RELEASE, 1, told="told"), ours).fleet.instances[ours.name]
+    assert (found.phase, found.released, bool(found.release_event), found.drain_asked) == (
+        Phase.DRAINING,
+        True,
+        True,
+        False,
+    )
 
 
 def test_what_was_to_be_deleted_is_let_go_by_us_and_drains_on() -> None:
