@@ -79,6 +79,8 @@ class Reconciler:
         leads = not dry_run and self._leads()
         self._look()
         seen = self.observe(led=leads or dry_run)
+        if leads and seen.leap_ms and not self.leadership.confirm():
+            leads, seen = False, replace(seen, led=False)
         seen = replace(seen, wallet=self.reservations.read(self.memory.wallet, day=seen.day, leads=leads))
         if not leads:
             return decide(self.part, self.memory, seen, self.appraiser.rehearsal(), self.desired.commit)

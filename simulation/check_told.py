@@ -68,9 +68,8 @@ class Versions(Checker):
 
 def _disturbed(scene: Scene, at: int) -> bool:
     """Whether the provider's stream said less then than what happened, or in another order."""
-    return any(
-        fault.kind.startswith("signals_") and fault.at <= at <= fault.until + LATE_MS for fault in scene.chronicle.faults
-    )
+    faults = (fault for fault in scene.chronicle.faults if fault.kind.startswith("signals_"))
+    return any(fault.at <= at <= fault.until + LATE_MS for fault in faults)
 
 
 def _differs(one: Event, other: Event, field: str) -> bool:

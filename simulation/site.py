@@ -215,7 +215,7 @@ class Site:
         if known is None or told.ends_at < known[0]:
             self._drains[name] = told.ends_at, caused_by
             self.work.dirty.add(name)
-        units = self.work.drain(name, self._world.now(), subject, drill=drill)
+        units = self.work.drain(name, self._world.now(), subject if began else slots.notice, drill=drill)
         if began:
             self._world.emit(
                 self._world.scribe(self._world.now()).event(
