@@ -204,6 +204,8 @@ class Site:
         slots = self.work.by_instance[name]
         contract = self.work.workloads[slots.workload].contract
         began = name not in self.nodes.draining
+        if name in self._drained and self._drains[name][1] == caused_by:
+            return  # said again, and done
         if told.instance != name:  # another's notice: the agent tells, and nothing on the node changes
             self.nodes.hear(told, units=len(slots.runs), contract=contract, now=self._world.now(), node=name)
             return

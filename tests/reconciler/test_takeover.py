@@ -150,7 +150,8 @@ def test_each_decision_to_release_is_an_event_of_its_own() -> None:
 
 
 def test_what_a_mark_brings_back_leads_to_its_request() -> None:
-    found = passed(fleet(), sight(row(instance()))).fleet.instances[name(1)]
+    shown = sight(row(instance()), nodes={name(1): node(instance())})
+    found = passed(fleet(), shown).fleet.instances[name(1)]
     assert found.cause_event == about(EventType.INSTANCE_REQUESTED)
 
 
