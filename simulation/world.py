@@ -19,6 +19,7 @@ from reconciler.cycle import Decision, Memory
 from reconciler.drafts import Scribe
 from reconciler.fleet import Instance
 from reconciler.loop import Ports, Reconciler
+from reconciler.reservations import open_day
 from reconciler.steps import Step
 from reconciler.store_memory import MemoryStore
 from repo_layout.model import Estate
@@ -271,6 +272,8 @@ def _user_data(step: Step) -> bytes:
 def _leader(world: World, policy: Policy) -> Reconciler:
     """The real loop, wired to this world."""
     machine = CalmMachine(world.setting.estate, world.pending)
+    store = MemoryStore()
+    open_day(store, key=f"reservations/{world.setting.region}", day=str(world.setting.start // DAY_MS))
     return Reconciler(
         Ports(
             provider=world.cloud,
@@ -279,7 +282,7 @@ def _leader(world: World, policy: Policy) -> Reconciler:
             recorder=machine,
             stop=machine,
             desired=machine,
-            store=MemoryStore(),
+            store=store,
             journal=None,
             clock=lambda: world.now,
             monotonic=lambda: world.now,
