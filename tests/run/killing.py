@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ebbtide import compile, keys, run_live, sign  # noqa: A004, F401 - loaded once, for every child
+from ebbtide import compile, keys, run, run_live, sign  # noqa: A004, F401 - loaded once, for every child
 from ebbtide.__main__ import main as command
 from pools.gamma_table import quantile_over_mean
 from pools.interruption import Outlook
