@@ -256,6 +256,7 @@ def _difference(
     """What has to happen so that the fleet becomes what the placement says."""
     projects = frozenset(part.estate.region(part.region).projects)
     risks = told.ruling.risks
+    twins = twin_steps(counted.twins, part.region)
     return diff.difference(
         diff.Inputs(
             wanted=wanted(part, placement, told.claims),
@@ -270,10 +271,7 @@ def _difference(
             ranks={c.name: c.tier.rank for c in part.contracts},
             shortfall_events={name: risk.since_event for name, risk in risks.items() if risk.since_event},
             moves=placement.moves,
-            extra=(
-                *twin_steps(counted.twins, part.region),
-                *adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),
-            ),
+            extra=twins + adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),
         )
     )
 
