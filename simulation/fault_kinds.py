@@ -66,7 +66,7 @@ NODES = {
         "SIZE % of the drains lose their agent half way; it comes back", 1.0, (10, 90), "", (30, 100)
     ),
     "scheduler_silent": Recipe("a cluster's scheduler does not answer", 0.9, (3, 45), "cluster"),
-    "scheduler_stale": Recipe("the schedulers show what was SIZE minutes ago or longer", 0.5, (5, 30), "", (1, 1)),
+    "scheduler_stale": Recipe("the schedulers show what was when it began, and say so", 0.5, (5, 30)),
     "scheduler_forgets": Recipe(
         "a cluster's scheduler answers, and shows SIZE % fewer nodes", 0.4, (3, 15), "cluster", (10, 100)
     ),

@@ -91,8 +91,9 @@ class Happenings:
                 noticed=noticed,
                 told=fault.kind != "silent_loss",
             )
-            there = domain.takeable()
-            number = fault.size if fault.kind == "drill" else -(-len(there) * fault.size // 100)
+            there, number = domain.takeable(), -(-len(domain.takeable()) * fault.size // 100)
+            if fault.kind == "drill":
+                there, number = [host for host in there if host.servers], fault.size
             hosts = choose(self._state, domain, there, number, taking.holder)
             take(self._state, taking, hosts)
             if fault.kind == "withdrawn":

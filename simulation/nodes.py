@@ -212,11 +212,11 @@ class SimulatedNodes:
         for action in actions:
             match action:
                 case ordered.Taint():
-                    self._later(running, now + self._api(), told.TaintAnswered(on=True))
+                    self._later(running, now + self._random.randint(*API_MS), told.TaintAnswered(on=True))
                 case ordered.Untaint():
-                    self._later(running, now + self._api(), told.TaintAnswered(on=False))
+                    self._later(running, now + self._random.randint(*API_MS), told.TaintAnswered(on=False))
                 case ordered.Evict(unit=unit) | ordered.Requeue(unit=unit):
-                    answered = now + self._api()
+                    answered = now + self._random.randint(*API_MS)
                     self._later(running, answered, told.Accepted(unit))
                     self._exit(running, unit, answered)
                 case ordered.SignalUnit(unit=unit) | ordered.RunCommand(unit=unit):
@@ -226,7 +226,7 @@ class SimulatedNodes:
                     self._later(running, now + 50, told.Exited(unit))
                     running.running.discard(unit)
                 case ordered.Probe():
-                    self._later(running, now + self._api(), told.SchedulerAlive())
+                    self._later(running, now + self._random.randint(*API_MS), told.SchedulerAlive())
                 case ordered.Verify():
                     still = tuple(sorted(running.running)) if running.contract.drain.how == "nothing" else ()
                     self._later(running, now + 30, told.Looked(still))
@@ -234,9 +234,6 @@ class SimulatedNodes:
                     self._later(running, now + 5, told.OutcomeHeard())
                 case _:
                     continue
-
-    def _api(self) -> int:
-        return self._random.randint(*API_MS)
 
     def _exit(self, running: _Running, unit: str, asked: int) -> None:
         """When the unit's processes end after being asked at `asked`; stuck ones never do."""

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 
 from contracts.errors import Transient
 from ledger.events import Event
-from reconciler.lease import read_lease
 from reconciler.ports import Desired, Versioned
 from simulation.chronicle import Led
 from simulation.git_host import Accepted, Follower
 from simulation.line import Line, Side
 from simulation.scene import Scene
-from simulation.wires import Witness
+from simulation.witness import Witness
 
 EVENT_BYTES = 480
 """What an event's line takes in a spool, about."""
@@ -120,9 +119,9 @@ class WiredStore:
             self._scene.chronicle.reserved.append((self._scene.world.now, wallet["day"], totals))
         if not key.startswith(LEASE):
             return
-        lease = read_lease(value)
-        if lease.holder:
-            led = Led(self._scene.world.now, self._witness.replica, lease.epoch, renewed=lease.beat > 0)
+        lease = json.loads(value)
+        if lease["holder"]:
+            led = Led(self._scene.world.now, self._witness.replica, lease["epoch"], renewed=lease["beat"] > 0)
             self._scene.chronicle.led.append(led)
 
     def _silence(self) -> None:

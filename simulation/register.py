@@ -7,9 +7,11 @@ drawn here, so that what was given and what can be heard agree.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ledger.events import Event
-from pools.provider import Notice
+from pools.provider import Listing, Notice
+from reconciler.ports import SchedulerView
 from simulation.chronicle import Chronicle, Ended, Moved, Node, NodeWord, Stopped
 from simulation.cloud_model import EndCause, Happening, HappeningKind
 from simulation.faults import Fault
@@ -18,16 +20,24 @@ from simulation.world import World
 
 
 class Register:
-    """The world's own account of one history; `lost` are notices and withdrawals that the stream never carries."""
+    """The world's own account of one history.
+
+    `lost` are notices and withdrawals that the stream never carries, `listed` and `viewed` what stood when a fault began
+    that shows it from then on.
+    """
 
     def __init__(self, world: World, weather: Weather, chronicle: Chronicle) -> None:
         self._world, self._weather, self._chronicle = world, weather, chronicle
         self._standing: dict[str, Notice] = {}
         self.lost: set[tuple[str, bool]] = set()
+        self.listed: dict[str, Listing] = {}
+        self.viewed: dict[str, SchedulerView] = {}
         world.hear = self._hear
         world.wanted = lambda workload, units: chronicle.wanted.append((world.now, workload, units))
         world.site.say = self._say
         weather.begins["people_stop"] = weather.ends["people_stop"] = self._stop
+        weather.begins["listing_stale"] = weather.begins["listing_lying"] = self._keep_listing
+        weather.begins["scheduler_stale"] = self._keep_view
 
     def record(self, events: Sequence[Event]) -> None:
         """What the nodes tell themselves."""
@@ -86,6 +96,13 @@ class Register:
 
     def _say(self, server: str, name: str, word: NodeWord, ends_at: int, heard: str) -> None:
         self._chronicle.nodes.append(Node(self._world.now, server, name, word, ends_at, heard))
+
+    def _keep_listing(self, fault: Fault) -> None:
+        self.listed[fault.name] = self._world.cloud.instances()
+
+    def _keep_view(self, fault: Fault) -> None:
+        view = self._world.site.view()
+        self.viewed[fault.name] = replace(view, demands=dict(view.demands), nodes=dict(view.nodes))
 
     def _stop(self, _: Fault) -> None:
         """The stop switch was thrown or taken off, unless another still holds it."""

@@ -23,7 +23,8 @@ from simulation.leader import Pace, user_data
 from simulation.line import Died, Doom, Line
 from simulation.own_wires import Disk, WiredDesired, WiredDisk, WiredStop, WiredStore
 from simulation.scene import Scene
-from simulation.wires import Sight, WiredProvider, WiredSchedulers, Witness
+from simulation.wires import WiredProvider, WiredSchedulers
+from simulation.witness import Sight, Witness
 
 Answer = TypeVar("Answer")
 
@@ -55,14 +56,15 @@ class Process:
 class Replica:
     """One replica of a region's reconciler: its name, its machine, and the process that runs there, if one does.
 
-    `busy` says that it is in the middle of something, `skew_ms` how far its wall clock is from the truth, `known` what
-    its last process knew of our instances.
+    `busy` says that it is in the middle of something, `leads` that it led when it last looked after its lease,
+    `skew_ms` how far its wall clock is from the truth.
     """
 
     def __init__(self, scene: Scene, name: str, number: int) -> None:
         self.scene, self.name, self.number = scene, name, number
         self.process: Process | None = None
         self.busy = False
+        self.leads = False
         self.full = False
         self.cut = False
         self.skew_ms = 0
@@ -75,11 +77,6 @@ class Replica:
         self._looked_with: int | None = None
         self._look_open = False
         self.new_machine()
-
-    @property
-    def leads(self) -> bool:
-        """Whether its process believes that it leads."""
-        return self.process is not None and self.process.reconciler.leadership.holds()
 
     def new_machine(self) -> None:
         """Another machine with an empty disk, under another name."""
@@ -137,7 +134,8 @@ class Replica:
     def tick(self) -> bool:
         """Renews or watches the lease; whether it leads."""
         process = self.process
-        return bool(process and self._alive(process.reconciler.leadership.ensure))
+        self.leads = bool(process and self._alive(process.reconciler.leadership.ensure))
+        return self.leads
 
     def _alive(self, action: Callable[[], Answer]) -> Answer | None:
         self.busy = True
@@ -153,6 +151,7 @@ class Replica:
         """The process is no more; its disk is as it left it."""
         self.scene.chronicle.killed.append((self.scene.world.now, self.name, "disk"))
         self.process = None
+        self.leads = False
 
     def kill(self) -> None:
         """Ends the process now: at once where it rests, at its next step where it is in the middle of something."""

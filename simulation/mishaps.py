@@ -1,0 +1,153 @@
+"""What the weather does to replicas: deaths, pauses, wrong clocks, full disks, lost stores.
+
+Told of each fault's beginning and end; `simulation.replicas` asks it what becomes of a process that died.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Protocol
+
+from reconciler.ports import Versioned
+from simulation.faults import Fault
+from simulation.line import Doom
+from simulation.replica import NEVER, Replica
+from simulation.scene import Scene
+
+RESTART_MS = (2_000, 60_000)
+"""A supervisor starts a dead process again within seconds; a machine that boots takes a minute."""
+
+SKEWS = {"clock_forward": 1000, "clock_back": -1000}
+DEADLY = ("crash", "empty_disk")
+
+
+class Group(Protocol):
+    """The replicas of one region."""
+
+    @property
+    def all(self) -> Sequence[Replica]:
+        """Each of them."""
+
+    def leader(self) -> Replica:
+        """Who holds the lease by the store's word."""
+
+
+class Mishaps:
+    """Which faults have hit which replica, until they are over."""
+
+    def __init__(self, scene: Scene, group: Group) -> None:
+        self._scene, self._group = scene, group
+        self._hit: dict[str, Replica] = {}
+        self._down: set[str] = set()
+        self._stores: dict[str, dict[str, Versioned]] = {}
+        weather = scene.weather
+        weather.begins |= {
+            "crash": self._doom,
+            "empty_disk": self._doom,
+            "pause": self._doom,
+            "guest_pause": self._doom,
+            "control_down": self._kill_all,
+            "standby_dies": self._kill_standby,
+            "clock_forward": self._skew,
+            "clock_back": self._skew,
+            "disk_full": partial(self._strike, "full"),
+            "store_cut": partial(self._strike, "cut"),
+            "store_lost": lambda _: scene.store.values.clear(),
+            "store_restored": self._remember_store,
+        }
+        weather.ends |= {
+            "crash": self._doom_over,
+            "empty_disk": self._doom_over,
+            "standby_dies": self._standby_back,
+            "control_down": self._all_back,
+            "clock_forward": self._unskew,
+            "clock_back": self._unskew,
+            "disk_full": partial(self._heal, "full"),
+            "store_cut": partial(self._heal, "cut"),
+            "store_restored": self._restore_store,
+        }
+
+    def _strike(self, what: str, fault: Fault) -> None:
+        replica = self._hit[fault.name] = self._group.leader()
+        setattr(replica, what, True)
+
+    def _heal(self, what: str, fault: Fault) -> None:
+        setattr(self._hit.pop(fault.name), what, False)
+
+    def _skew(self, fault: Fault) -> None:
+        replica = self._hit[fault.name] = self._group.leader()
+        replica.skew_ms += SKEWS[fault.kind] * fault.size
+
+    def _unskew(self, fault: Fault) -> None:
+        replica = self._hit.pop(fault.name)
+        replica.skew_ms -= SKEWS[fault.kind] * fault.size
+
+    def died(self, replica: Replica) -> None:
+        """Its process is no more: when, and as what, it starts again."""
+        hit = (f for f in self._scene.weather.faults if f.kind in DEADLY and self._hit.get(f.name) is replica)
+        fault = next(hit, None)
+        if fault is not None:
+            self._buried(replica, fault)
+        elif replica.start_at == NEVER and not self._down:
+            replica.start_at = self._scene.world.now + RESTART_MS[0]
+
+    def _doom(self, fault: Fault) -> None:
+        """The leader's end, or pause, at one of its next calls."""
+        replica = self._group.leader()
+        pauses = fault.kind in ("pause", "guest_pause")
+        if not pauses:
+            self._hit[fault.name] = replica
+        resumed = replica.stood_still if fault.kind == "guest_pause" else None
+        replica.doom(Doom(fault, fault.size, fault.target == "before", fault.until if pauses else 0, resumed))
+
+    def _buried(self, replica: Replica, fault: Fault) -> None:
+        """A death that was doomed has come: when and as what the replica starts again."""
+        del self._hit[fault.name]
+        luck = self._scene.weather.luck(fault)
+        if fault.kind == "empty_disk":
+            at, name, _ = self._scene.chronicle.killed.pop()
+            self._scene.chronicle.killed.append((at, name, "empty"))
+            replica.new_machine()
+        delay = luck.randrange(*RESTART_MS)
+        replica.start_at = NEVER if self._down else self._scene.world.now + delay
+
+    def _doom_over(self, fault: Fault) -> None:
+        """A death that found no call comes anyway, between two cycles."""
+        replica = self._hit.get(fault.name)
+        if replica is not None:
+            replica.kill()
+            if not replica.busy:
+                self.died(replica)
+
+    def _kill_all(self, fault: Fault) -> None:
+        self._down.add(fault.name)
+        for replica in self._group.all:
+            replica.kill()
+            replica.start_at = NEVER
+
+    def _all_back(self, fault: Fault) -> None:
+        self._down.discard(fault.name)
+        for replica in self._group.all:
+            if replica.process is None and not self._down:
+                replica.start_at = self._scene.world.now
+
+    def _kill_standby(self, fault: Fault) -> None:
+        leader = self._group.leader()
+        standby = next((r for r in self._group.all if r is not leader and not r.busy), None)
+        if standby is not None and standby.process is not None:
+            self._hit[fault.name] = standby
+            standby.kill()
+            standby.start_at = NEVER
+
+    def _standby_back(self, fault: Fault) -> None:
+        standby = self._hit.pop(fault.name, None)
+        if standby is not None and standby.process is None and not self._down:
+            standby.start_at = self._scene.world.now
+
+    def _remember_store(self, fault: Fault) -> None:
+        self._stores[fault.name] = dict(self._scene.store.values)
+
+    def _restore_store(self, fault: Fault) -> None:
+        """What the store held when the fault began, under the revisions that it had."""
+        self._scene.store.values = self._stores.pop(fault.name)

@@ -1,0 +1,74 @@
+"""Who acts on a wire and where that is written down, and what one cycle could see.
+
+Used by every wire around a replica. What took effect becomes an act at that instant, whatever answer comes back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from contracts.errors import EbbtideError
+from simulation.chronicle import Act, Call
+from simulation.line import Line, Side
+from simulation.scene import Scene
+
+
+@dataclass
+class Sight:
+    """What one cycle brought, by the world's account; wires fill it in, the replica makes a `Look` of it."""
+
+    whole: frozenset[str] = frozenset()
+    listed_at: int = 0
+    told: bool = False
+    silent: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
+
+
+@dataclass
+class Witness:
+    """Who acts on a wire, and where that is written down; `epoch` is the one that the process believes in."""
+
+    scene: Scene
+    line: Line
+    replica: str
+    epoch: Callable[[], int]
+    acting: Callable[[], None]
+    sight: Sight = field(default_factory=Sight)
+    _late: int | None = None
+
+    def late(self, effect: Callable[[], object]) -> Callable[[], None]:
+        """The effect for when its caller gave the call up: under the epoch of now, and nobody hears of it."""
+        epoch = self.epoch()
+
+        def come() -> None:
+            self._late = epoch
+            try:
+                with contextlib.suppress(EbbtideError):
+                    effect()
+            finally:
+                self._late = None
+
+        return come
+
+    def act(self, act: Act, side: Side) -> None:
+        """One effect, now: written down, then its answer goes back."""
+        acts = self.scene.chronicle.acts
+        place = len(acts)
+        acts.append(act)
+        if self._late is not None:
+            acts[place] = replace(act, answered=False)
+            return
+        try:
+            self.line.answer(act.call.value, side)
+        except BaseException:
+            acts[place] = replace(act, answered=False)
+            raise
+
+    def new(self, call: Call, name: str, **about: object) -> Act:
+        """An act of this replica, now."""
+        if self._late is None:
+            self.acting()
+        epoch = self.epoch() if self._late is None else self._late
+        return Act(self.scene.world.now, self.replica, epoch, call, name, **about)  # type: ignore[arg-type]  # the dataclass checks the names
