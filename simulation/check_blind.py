@@ -30,6 +30,8 @@ class Acts(Checker):
         if look is None:
             yield f"{what}, which never looked"
             return
+        if act.call is Call.ASK_RETURN and scene.decided_at(act) < look.at:
+            return  # agreed before this look: no breaker blocks it
         seen = f"as its look at {look.at} could tell"
         for reason in (*_everything(scene, act, look), *_change(scene, act, look), *_purchase(scene, act, look)):
             yield f"{what}: {reason}, {seen}"

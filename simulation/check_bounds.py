@@ -7,6 +7,7 @@ every scope. Gangs are the quantum of every bound, and a workload of one gang is
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from ledger.causes import Cause
@@ -14,6 +15,9 @@ from simulation.check_ground import Ground, allowed, quantum
 from simulation.check_reading import Checker
 from simulation.check_scene import Scene, Stand
 from simulation.chronicle import Act, Call, Look
+
+MOVE_MS = 60 * 60_000
+"""A move is over by then: who takes over has booted and joined, or never will."""
 
 
 class Placements(Checker):
@@ -24,8 +28,12 @@ class Placements(Checker):
 
     name = "check_bounds.Placements"
 
+    def __init__(self) -> None:
+        self._moves: dict[str, list[tuple[int, int]]] = defaultdict(list)
+
     def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
         """Judge what was added under the estate that the act was asked for under."""
+        self._follow_moves(scene, act)
         if act.call not in (Call.CREATE, Call.MARK) or not act.fresh or act.paid != "reclaimable":
             return
         request = scene.requests.get(act.name)
@@ -52,8 +60,16 @@ class Placements(Checker):
                     f"{act.name}: {act.workload} has {units} units in {' '.join(scope)}, "
                     f"{bound} of {most} desired are allowed"
                 )
-        moved = act.units if request is not None and request.cause is Cause.REBALANCE else 0
-        yield from _few_domains(scene, act, ground, ours, claims, spare=moved)
+        spare = sum(units for at, units in self._moves[act.workload] if at > act.at - MOVE_MS)
+        yield from _few_domains(scene, act, ground, ours, claims, spare=spare)
+
+    def _follow_moves(self, scene: Scene, act: Act) -> None:
+        """Units that stand twice while a move is under way: who takes over and who is relieved."""
+        request, release = scene.requests.get(act.name), scene.releases.get(act.name)
+        if act.call is Call.CREATE and act.fresh and request is not None and request.cause is Cause.REBALANCE:
+            self._moves[act.workload].append((act.at, act.units))
+        elif act.call is Call.ASK_RETURN and act.fresh and release is not None and release.cause is Cause.REBALANCE:
+            del self._moves[release.workload][:1]
 
 
 def _counts(stand: Stand, scope: tuple[str, str], ground: Ground, look: Look) -> bool:
@@ -66,7 +82,7 @@ def _few_domains(
 ) -> Iterator[str]:
     """One more in a used domain, although what is left of D would no longer reach the domains that are asked for.
 
-    The units of an instance that is about to be relieved (`spare`) are counted once.
+    The units of instances that are about to be relieved (`spare`) are counted once.
     """
     look = scene.looks[act.replica]
     here = ground.pools[act.pool].domain

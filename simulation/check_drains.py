@@ -67,6 +67,8 @@ class Windows(Checker):
             yield from self._began(node)
         elif node.word in DRAIN_ENDS:
             drain = self._open.pop(node.server, None)
+            if node.word is NodeWord.WITHDRAWN:
+                return  # also after the drain had ended: the node takes work again
             if drain is None:
                 yield f"{node.name} says {node.word.value} at {node.at} of a drain that never began"
             elif node.word is NodeWord.VERIFIED and node.at > drain.ends_at:
@@ -122,12 +124,15 @@ class Outcomes(Checker):
     def __init__(self) -> None:
         self._open: dict[str, Event] = {}
         self._causes: list[Event] = []
+        self._heard: set[str] = set()
         self._verified: dict[str, int] = {}
         self._seen: set[str] = set()
 
     def on_node(self, scene: Scene, node: Node) -> Iterator[str]:
-        """Remember what nodes really said."""
-        if node.word is NodeWord.VERIFIED:
+        """Remember what nodes really heard and said."""
+        if node.word is NodeWord.HEARD:
+            self._heard.add(node.name)
+        elif node.word is NodeWord.VERIFIED:
             self._verified[node.name] = node.at
         yield from ()
 
@@ -158,8 +163,11 @@ class Outcomes(Checker):
 
     def close(self, scene: Scene) -> Iterator[str]:
         """Drains for no notice and no return of that instance: the node may tell them before anybody tells why."""
+        streamed = {notice.name for _, notice in scene.chronicle.given}
         for event in self._causes:
             cause = scene.events.get(event.caused_by)
+            if cause is None and event.instance not in streamed and event.instance in self._heard:
+                continue  # a notice that reached the node and not the stream
             about = cause is not None and cause.type in BEGIN_DRAINS and cause.instance == event.instance
             if not about:
                 yield f"{event.instance} drains for {event.caused_by or 'nothing'}, which is no notice or return of it"

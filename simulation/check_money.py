@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from ledger.events import Event, EventType
 from simulation.check_reading import Checker
 from simulation.check_scene import Scene
-from simulation.chronicle import Look
+from simulation.chronicle import Ended, Look
 from simulation.cloud_model import InvoiceLine
 
 HOUR_MS = 3_600_000
@@ -21,6 +21,15 @@ GRACE_MS = 20 * 60_000
 """A paid hour may be renewed, or its instance be drained and gone, so much later: four cycles."""
 
 MICRO = 1_000_000
+
+STREAM_FAULTS = ("signals_", "api_")
+"""Kinds of faults during which the provider's word of an end may come late, or never."""
+
+
+def told_in_time(scene: Scene, ended: Ended) -> bool:
+    """Whether the stream told this end at once. Where it does not, the bill ends by our own time (DESIGN 14)."""
+    hurt = (f for f in scene.chronicle.faults if f.kind.startswith(STREAM_FAULTS))
+    return ended.told and not any(fault.at <= ended.at + GRACE_MS and ended.at <= fault.until for fault in hurt)
 
 
 class Usage(Checker):
@@ -48,8 +57,8 @@ class Usage(Checker):
         yield from ()
 
     def close(self, scene: Scene) -> Iterator[str]:
-        """Lay out every instance's slots; when one ended that the stream never told is anybody's guess."""
-        silent = {ended.name for ended in scene.chronicle.ended if not ended.told}
+        """Lay out every instance's slots; when one ended that the stream did not tell in time is anybody's guess."""
+        silent = {ended.name for ended in scene.chronicle.ended if not told_in_time(scene, ended)}
         gone = {ended.name: ended.at for ended in scene.chronicle.ended} | self._ends
         for name, lines in self._lines.items():
             bill = self._bill.get(name)
@@ -117,7 +126,7 @@ class Invoice(Checker):
         for name, at in self._lost.items():
             if name in self._starts and name not in self._ends and at < scene.now - GRACE_MS:
                 yield f"{name} is told as lost at {at}, and its bill has no end"
-        silent = {ended.server for ended in scene.chronicle.ended if not ended.told}
+        silent = {ended.server for ended in scene.chronicle.ended if not told_in_time(scene, ended)}
         for line in scene.chronicle.invoice:
             stand = scene.servers.get(line.server)
             if stand is None or len(scene.namesakes[stand.name]) > 1 or line.server in silent:

@@ -242,6 +242,8 @@ def _take_look(scene: Scene, look: Look) -> None:
         scene.led_look = look
     if look.told:
         scene.told_at = look.at
+    if not (look.leads and look.clock):
+        return  # what such a look showed is not remembered
     contracts = scene.ground.contracts.values() if scene.reviewed else ()
     scene.wants.looked(look.at, [c.name for c in contracts if c.cluster not in look.silent])
 

@@ -124,27 +124,21 @@ class Scene:
         return next(self._troubles(look), "")
 
     def _troubles(self, look: Look) -> Iterator[str]:
-        chronicle = self.chronicle
-        if not look.leads:
-            yield "it does not hold the lease"
-        if look.stopped:
-            yield f"it is stopped ({look.stopped})"
-        if not look.clock:
-            yield "its clock is wrong"
-        if not look.disk:
-            yield "its journal cannot be written"
-        if missing := self.ground.projects - look.whole:
-            yield f"the listing of {', '.join(sorted(missing))} is not whole"
-        if self.improbable(look):
-            yield f"{len(look.hidden)} of {len(self.standing)} servers are not shown"
-        if not look.told:
-            yield "no signals came"
-        if look.silent:
-            yield f"{', '.join(sorted(look.silent))} does not answer"
-        if not look.git:
-            yield "the desired state is not verified"
-        if chronicle.spool_limit and look.pending >= chronicle.spool_limit:
-            yield f"{look.pending} bytes wait in its spool"
+        limit = self.chronicle.spool_limit
+        missing = sorted(self.ground.projects - look.whole)
+        reasons = {
+            "it does not hold the lease": not look.leads,
+            f"it is stopped ({look.stopped})": look.stopped,
+            "its clock is wrong": not look.clock,
+            "its journal cannot be written": not look.disk,
+            f"the listing of {', '.join(missing)} is not whole": missing,
+            f"{len(look.hidden)} of {len(self.standing)} servers are not shown": self.improbable(look),
+            "no signals came": not look.told,
+            f"{', '.join(sorted(look.silent))} does not answer": look.silent,
+            "the desired state is not verified": not look.git,
+            f"{look.pending} bytes wait in its spool": limit and look.pending >= limit,
+        }
+        yield from (reason for reason, holds in reasons.items() if holds)
 
     def improbable(self, look: Look) -> bool:
         """Whether the look's listing, called whole, hides an improbable share of what stands (DESIGN 10)."""
@@ -152,8 +146,10 @@ class Scene:
         return len(look.hidden) >= IMPROBABLE_FLOOR and len(look.hidden) * 100 > share * len(self.standing)
 
     def known(self, stand: Stand, look: Look, by: tuple[str, int]) -> bool:
-        """Whether who acts under `look` can know that the server is there: it listed it, or asked for it itself."""
-        return stand.created_at <= look.listed_at or stand.by == by
+        """Whether who acts under `look` can know that the server is there: it listed it, or asked for it itself; what a
+        listing hid may be held to be gone.
+        """
+        return (stand.created_at <= look.listed_at or stand.by == by) and stand.server not in look.hidden
 
     def supply(self, workload: str, at: int) -> int:
         """Units of the workload that stand and neither drain nor are under a notice said by `at`."""

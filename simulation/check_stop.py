@@ -26,6 +26,8 @@ class Acts(Checker):
         if act.call not in BEGINS or not act.fresh:
             return
         look = scene.looks.get(act.replica)
+        if act.call is Call.ASK_RETURN and look is not None and scene.decided_at(act) < look.at:
+            return  # agreed before
         late_ms = act.at - scene.stopped_at
         if scene.stopped and late_ms > WITHIN_MS:
             yield f"{act.call.value} of {act.name} by {act.replica}, {late_ms} ms after the stop ({scene.stopped})"

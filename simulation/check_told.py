@@ -46,14 +46,16 @@ class Versions(Checker):
 
     def __init__(self) -> None:
         self._told: dict[str, Event] = {}
+        self._found: set[str] = set()
 
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
-        """Compare with what the id said first."""
+        """Compare with what the id said first; each id is found once."""
         first = self._told.setdefault(event.id, event)
         if first is event or first == event:
             return
         again = replace(event, recorded_at=first.recorded_at, epoch=first.epoch, actor=first.actor, commit=first.commit)
-        if again != first:
+        if again != first and event.id not in self._found:
+            self._found.add(event.id)
             fields = ("occurred_at", "type", "cause", "caused_by", "workload", "pool", "instance", "data")
             parts = [f"{f} {getattr(first, f)} / {getattr(event, f)}" for f in fields if _differs(first, event, f)]
             yield f"{event.id} is told in two versions: {'; '.join(parts)}"

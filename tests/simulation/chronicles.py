@@ -132,7 +132,7 @@ class Story:
         self.event(
             EventType.INSTANCE_REQUESTED,
             name,
-            **({"cause": Cause.CLAIM_GREW, "caused_by": self.claim, "workload": FORECAST} | more),
+            **({"cause": Cause.CLAIM_GREW, "caused_by": self.claim, "workload": FORECAST} | more),  # type: ignore[arg-type]  # the dataclass checks the names
             pool=pool,
             instance=name,
             data={"units": 1, "paid": paid},

@@ -16,6 +16,9 @@ from simulation.check_reading import Broken, Checker, Reader
 from simulation.chronicle import Act, Call, Chronicle, Ended, Led, Look, Moved, Reviewed
 from simulation.cloud_model import EndCause, InvoiceLine
 
+LISTING_AGE_MS = 180_000
+"""The ledger does not say when a leader last listed; no longer ago than the estate allows."""
+
 ENDS = (EventType.INSTANCE_FAILED, EventType.INSTANCE_ENDED)
 
 
@@ -45,6 +48,7 @@ def chronicle(
     projects = {pool.name: pool.project for pool in estate.pools_of(region)}
     whole = frozenset(projects.values())
     refused = {(e.instance, e.recorded_at) for e in events if e.type is EventType.INSTANCE_FAILED}
+    billed = {e.instance for e in events if e.type is EventType.INSTANCE_STARTED}
     said = {happened.name for happened in stream if happened.kind in (LifecycleKind.DELETED, LifecycleKind.FAILED)}
     for event in events:
         at, name = event.recorded_at, event.instance
@@ -54,16 +58,13 @@ def chronicle(
             told.given.append((at, _notice(event)))
         elif event.type is EventType.RELEASE_ASKED:
             told.acts.append(Act(at, "a", 1, Call.ASK_RETURN, name))
-        elif event.type in ENDS:
+        if event.type in ENDS or (event.type is EventType.RELEASE_ASKED and name not in billed):
+            # nothing tells the end of what was released and never ran
             told.ended.append(Ended(at, name, name, None, EndCause.DELETED, None, told=name in said))
-        elif event.type is EventType.INSTANCE_REQUESTED:
-            if not told.looks or told.looks[-1].at != at:
-                told.looks.append(_clear_look(at, whole))
-            if (name, at) not in refused:
-                told.acts.append(_created(event, projects[event.pool]))
-    for moved in stream:
-        if moved.kind is LifecycleKind.MOVED:
-            told.moved.append(Moved(moved.at, moved.name, moved.name, moved.pool))
+        if event.type is EventType.INSTANCE_REQUESTED:
+            told.looks.append(_clear_look(at, whole))
+            told.acts += [] if (name, at) in refused else [_created(event, projects[event.pool])]
+    told.moved += [Moved(m.at, m.name, m.name, m.pool) for m in stream if m.kind is LifecycleKind.MOVED]
     return told
 
 
@@ -74,7 +75,7 @@ def _clear_look(at: int, whole: frozenset[str]) -> Look:
         epoch=1,
         leads=True,
         whole=whole,
-        listed_at=at,
+        listed_at=at - LISTING_AGE_MS,
         told=True,
         silent=frozenset(),
         git=True,
