@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from ledger.causes import Cause
 from ledger.events import Paid
+from reconciler.arbiter import Ruling, Wallet
 from reconciler.blast_radius import PAUSE_MS, GuardState, aged, give_back
+from reconciler.eyes import with_returns
 from reconciler.fleet import Fleet, Phase
 from reconciler.guard import Eyes, breakers
 from reconciler.pacing import RAMP_CYCLES
@@ -131,6 +133,15 @@ def test_with_all_breakers_tripped_at_once_what_was_agreed_still_ends(what: str)
 def test_fallback_that_stands_for_somebody_is_released_by_no_breaker_either() -> None:
     step = AGREED["return of fallback that is agreed"]
     assert causes(judged(step, sees=eyes(unexplained=11), known=FINISHED).refused) == {Cause.IMPROBABLE_LOSS}
+
+
+@pytest.mark.parametrize(("granted", "returning"), [(0, {FORECAST}), (1, {FORECAST}), (2, set())])
+def test_fallback_is_given_back_as_far_as_the_arbiter_granted_less_than_stands(
+    granted: int, returning: set[str]
+) -> None:
+    standing = fleet(instance(1, paid=Paid.FALLBACK), instance(2, paid=Paid.FALLBACK), instance(3))
+    ruling = Ruling({FORECAST: granted}, {}, Wallet(), [], [])
+    assert with_returns(eyes(), ruling, standing).returning == returning
 
 
 def test_a_stop_holds_all_of_it() -> None:

@@ -44,3 +44,8 @@ def test_only_what_exists_is_named_as_an_instance() -> None:
     (asked,), _ = tell([refusal()], {}, scribe(START))
     (ending,), _ = tell([refusal(kind=StepKind.RELEASE)], {}, scribe(START))
     assert (asked.instance, ending.instance) == ("", "eb-north-1-000001")
+
+
+def test_what_stops_the_whole_region_is_told_by_its_breaker_and_not_once_a_workload() -> None:
+    for cause in (Cause.STOPPED, Cause.CLOCK_JUMPED, Cause.IMPROBABLE_LOSS, Cause.LISTING_STALE, Cause.LEASE_LOST):
+        assert tell([refusal(cause=cause), refusal("hindcast", cause=cause)], {}, scribe(START)) == ((), {})
