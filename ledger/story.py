@@ -139,6 +139,7 @@ _SENTENCES: Mapping[EventType, str] = {
     EventType.SHORTFALL_BEGAN: "{workload} is short of {missing_units} units",
     EventType.SHORTFALL_ENDED: "{workload} has its minimum again",
     EventType.QUARANTINED: "{instance} is quarantined",
+    EventType.TWIN_REMOVED: "{instance} has a second server, {server}, which is deleted",
     EventType.LEADER_BEGAN: "a replica leads the partition, term {term}",
     EventType.BREAKER_TRIPPED: "{breaker} stops actions: {message}",
     EventType.BREAKER_CLEARED: "{breaker} is over",

@@ -279,26 +279,16 @@ class Acting:
             instance, step, region=self._scribe.region, ends_at=ends_at, heard=heard
         )
 
-    def _cull(self, step: Step) -> None:
-        """Delete a second server under the key of an instance that has its own."""
-        kept = self._instances.get(step.instance)
-        if kept is None or not kept.supply or kept.server in ("", step.server):
-            self._done.undone.append(step)
-            return
-        self._twins.add(step.server)
-        mark = _mark(self.part, step, max(kept.epoch, self._scribe.epoch))
-        try:
-            answered(lambda: self.ports.provider.delete(step.server, expected=mark))
-        except Gone:
-            pass
-        except EbbtideError as error:
-            self._not_done(step, error)
-
     def _delete(self, step: Step) -> None:
-        if step.cause is Cause.TWIN:
-            self._cull(step)
-            return
+        """Delete a server that is done with; of twins the one that its instance is not, and never the last."""
         instance = self._instances[step.instance]
+        let_go = replace(instance, released=True)
+        if step.cause is Cause.TWIN:
+            if not instance.supply or instance.server in ("", step.server):
+                self._done.undone.append(step)
+                return
+            self._twins.add(step.server)
+            let_go = instance
         mark = _mark(self.part, step, max(instance.epoch, self._scribe.epoch))
         try:
             answered(lambda: self.ports.provider.delete(step.server, expected=mark))
@@ -306,10 +296,10 @@ class Acting:
             pass
         except EbbtideError as error:
             if isinstance(error, Transient):  # it may be gone, and then it was us
-                self._instances[step.instance] = replace(instance, released=True)
+                self._instances[step.instance] = let_go
             self._not_done(step, error)
             return
-        self._instances[step.instance] = replace(instance, released=True)
+        self._instances[step.instance] = let_go
 
     def _deregister(self, step: Step) -> None:
         try:

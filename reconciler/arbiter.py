@@ -46,12 +46,15 @@ class Risk:
 class Wallet:
     """What each authority and each workload has reserved in the day (a local date as text), in 1e-6 of the currency.
 
-    A day that is earlier than the one in hand is a clock that was set back: it opens no new limit.
+    A day that is later than the one in hand is a clock that was set back: it opens no new limit. `epoch` is that of the
+    leader that wrote it; on a `closed` day nothing more is bought, because nobody knows what was.
     """
 
     day: str = ""
     reserved_micro: Mapping[str, int] = field(default_factory=dict)
     by_workload: Mapping[str, int] = field(default_factory=dict)
+    epoch: int = 0
+    closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +62,14 @@ class Standing:
     """What one workload has now: running units in all, and those that stand on fallback.
 
     `lot` units come with one committed instance: money is reserved for whole ones, because whole ones are billed.
+    `floor_owed` units of its floor do not run yet: they come from committed headroom, and no money is spent on them.
     """
 
     running: int
     on_fallback: int
     unit_hour_micro: int | None
     lot: int = 1
+    floor_owed: int = 0
 
 
 @dataclass
@@ -101,14 +106,16 @@ def rule(
     day: str,
     scribe: Scribe,
     frozen: frozenset[str] = frozenset(),
+    money: bool = True,
 ) -> Ruling:
     """Decide every contract's fallback, strictest tier first; `limits_micro` is each authority's limit for one day.
 
     For `frozen` workloads nothing more is bought and nothing given back (the guard would let no such step out); what
-    stands goes on being paid.
+    stands goes on being paid. Without `money` (nothing can be reserved now) nothing is bought or renewed; what stands
+    stays until it can be paid or must go back.
     """
-    if day > wallet.day:
-        wallet = Wallet(day)
+    if money and day > wallet.day:
+        wallet = Wallet(day, epoch=wallet.epoch)
     ruling = Ruling({}, {}, wallet, [], [])
     for contract in sorted(contracts, key=lambda c: (c.tier.rank, c.name)):
         risk = risks.get(contract.name, Risk())
@@ -125,6 +132,7 @@ def rule(
                 limits_micro=limits_micro,
                 scribe=scribe,
                 frozen=contract.name in frozen,
+                money=money,
             )
         if risk != Risk():
             ruling.risks[contract.name] = risk
@@ -170,6 +178,7 @@ def _buy(
     limits_micro: Mapping[str, int],
     scribe: Scribe,
     frozen: bool,
+    money: bool,
 ) -> Risk:
     """Grant, renew or return one contract's fallback."""
     now = scribe.now
@@ -182,10 +191,12 @@ def _buy(
     elif risk.healthy_since:
         risk = replace(risk, healthy_since=0)
     waited = risk.short_since and now - risk.short_since >= ENTRY_WAIT_MS
-    short = _whole(minimum - without, standing.lot)
-    missing = max(risk.granted, short) if waited and not frozen else risk.granted
+    short = _whole(minimum - without - standing.floor_owed, standing.lot)
+    # what stands is needed as long as it is short without it: an empty memory pays for it anew, without a wait
+    needed = short if waited else min(short, standing.on_fallback)
+    missing = risk.granted if frozen else max(risk.granted, needed)
     renewing = bool(risk.granted) and now < risk.paid_until
-    if not missing or (missing == risk.granted and renewing):
+    if not money or not missing or (missing == risk.granted and renewing):
         return risk
     ceilings = (
         (
@@ -196,6 +207,7 @@ def _buy(
         (_own_limit(contract), ruling.wallet.by_workload, contract.name),
     )
     left = min(ceiling - spent.get(who or "", 0) for ceiling, spent, who in ceilings)
+    left = 0 if ruling.wallet.closed else left
     return _reserve(
         ruling, contract, risk, missing, _Purse(left, standing.unit_hour_micro, renewing, standing.lot), scribe
     )
@@ -277,6 +289,7 @@ def _page(ruling: Ruling, contract: Contract, risk: Risk, units: int, purse: _Pu
                 "left": micro_text(purse.left_micro),
                 "authority": contract.fallback.authority or "",
                 "approver": contract.fallback.approver or "",
+                "reserved": "unknown" if ruling.wallet.closed else "known",
             },
         )
     )

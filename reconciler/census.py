@@ -165,13 +165,8 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         taker = instances.get(instance.moving_to) if instance.moving_to else None
         if instance.moving_to and (taker is None or not taker.supply):
             instances[name] = replace(instance, moving_to="")  # whoever was to take over is not there: it stays
-    census.twins, waiting = sort_twins(
-        sorted_rows.twins,
-        before=fleet.instances,
-        after=instances,
-        complete=sight.complete,
-        epoch=scribe.epoch,
-    )
+    twins = sorted_rows.twins
+    census.twins, waiting = sort_twins(twins, fleet.instances, instances, complete=sight.complete, epoch=scribe.epoch)
     census.strays = [*sorted_rows.strays, *waiting]
     census.events += tell_strays(census.strays, fleet.quarantined, scribe)
     unheard = [number_in(name, sight.region) for name in rows.keys() - fleet.instances.keys()]
@@ -179,9 +174,8 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         fleet,
         instances=instances,
         debts=tuple(debts.values()),
-        quarantined=frozenset(stray.row.id for stray in census.strays)
-        | (frozenset() if sight.whole else fleet.quarantined),
-        twins=fleet.twins & {twin.row.id for twin in sorted_rows.twins} if sight.whole else fleet.twins,
+        quarantined=frozenset(s.row.id for s in census.strays) | (frozenset() if sight.whole else fleet.quarantined),
+        twins=fleet.twins & {twin.row.id for twin in twins} if sight.whole else fleet.twins,
         sequence=max(fleet.sequence, 1 + max(unheard, default=0)),
     )
     return census

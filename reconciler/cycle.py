@@ -40,7 +40,7 @@ class Seen:
 
     `led` says that this replica holds the lease; `verified` that Git answered with the commit the estate was read from;
     `day` is the region's local date, on which daily limits are counted; `accepted_at` the time up to which a person
-    accepted what a listing lacks.
+    accepted what a listing lacks; `wallet` what the store says is reserved (None: nothing can be reserved now).
 
     `problem` is why it is not verified, `leap_ms` by how much the clock was set since the last look, `pending` the
     bytes in the spool that nobody took further (None: nobody can say), `orders` what people ordered beside the reviewed
@@ -59,6 +59,7 @@ class Seen:
     verified: bool = True
     day: str = ""
     accepted_at: int = 0
+    wallet: arbiter.Wallet | None = None
     problem: str = ""
     leap_ms: int = 0
     pending: int | None = 0
@@ -255,6 +256,7 @@ def _difference(
     """What has to happen so that the fleet becomes what the placement says."""
     projects = frozenset(part.estate.region(part.region).projects)
     risks = told.ruling.risks
+    twins = twin_steps(counted.twins, part.region)
     return diff.difference(
         diff.Inputs(
             wanted=wanted(part, placement, told.claims),
@@ -269,10 +271,7 @@ def _difference(
             ranks={c.name: c.tier.rank for c in part.contracts},
             shortfall_events={name: risk.since_event for name, risk in risks.items() if risk.since_event},
             moves=placement.moves,
-            extra=(
-                *twin_steps(counted.twins, part.region),
-                *adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),
-            ),
+            extra=twins + adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),
         )
     )
 
@@ -355,11 +354,14 @@ def _rule(
     """The arbiter's ruling. Where the guard would let no purchase out, none is reserved for."""
     running: dict[str, int] = defaultdict(int)
     on_fallback: dict[str, int] = defaultdict(int)
+    on_floor: dict[str, int] = defaultdict(int)
     for instance in fleet.instances.values():
         if instance.ready:
             running[instance.workload] += instance.units
             if instance.paid is Paid.FALLBACK:
                 on_fallback[instance.workload] += instance.units
+            elif instance.paid is Paid.FLOOR:
+                on_floor[instance.workload] += instance.units
     limits = {
         entry.id: int(entry.spend_authority_per_day.amount * 1_000_000)
         for entry in part.estate.directory
@@ -376,11 +378,13 @@ def _rule(
                 on_fallback[c.name],
                 appraisal.guaranteed_micro.get(c.name),
                 lot=committed_lot(part, c.name),
+                floor_owed=max(0, claimed[c.name].floor - on_floor[c.name]),
             )
             for c in part.contracts
         },
         risks=memory.risks,
-        wallet=memory.wallet,
+        wallet=memory.wallet if seen.wallet is None else seen.wallet,
+        money=seen.wallet is not None,
         limits_micro=limits,
         # a clock that nobody believes opens no new day for anybody's money
         day=memory.wallet.day if eyes.clock else seen.day,

@@ -36,9 +36,10 @@ off: often enough before the deadline, and never once a call.
 class Leadership:
     """One replica's claim to lead one partition.
 
-    `epoch` is the one it leads with or led with last, 0 while it never led. `succeeded` is the epoch that the store
-    named last before ours (0: none), and `older` says that this store knows less than was seen elsewhere: it is a copy
-    of earlier days, or empty. `problem` says in a sentence why this replica does not lead.
+    `epoch` is the one it leads with or led with last, 0 while it never led, and `before` the one of its tenure before.
+    `succeeded` is the epoch that the store named last before ours (0: none), and `older` says that this store knows
+    less than was seen elsewhere: it is a copy of earlier days, or empty. `problem` says in a sentence why this replica
+    does not lead.
 
     `sole` is the caller's word that no other process can lead over this store, because they share a process, or a file
     lock says so: then nothing is waited for, and a lease that was not renewed in time goes on once it is. A record that
@@ -55,7 +56,7 @@ class Leadership:
         terms: Terms = TERMS,
         sole: bool = False,
     ) -> None:
-        self.epoch = 0
+        self.epoch = self.before = 0
         self.succeeded = 0
         self.older = False
         self.problem = "this replica has not asked for the lease yet"
@@ -159,7 +160,7 @@ class Leadership:
         sent = self._monotonic()
         revision = self._write(Lease(self._holder, epoch, self._terms.term, 0), watch.revision)
         if revision:
-            self.epoch, self.succeeded, self.older = epoch, watch.lease.epoch, older
+            self.before, self.epoch, self.succeeded, self.older = self.epoch, epoch, watch.lease.epoch, older
             self._tenure = self._confirmed = Tenure(epoch, 0, revision, sent)
             self._watch, self.problem = None, ""
 

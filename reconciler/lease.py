@@ -32,9 +32,9 @@ class Terms:
 
     `term`: a record that stood still for so long is nobody's. `renew`: its holder writes it anew so often. `deadline`:
     without a confirmed renewal for so long its holder stops. `call`: a call that went out before has had its effect
-    after so long, or never will. A term of one and a half deadlines bears clocks of which one runs half as fast again
-    as the other; three renewals fit a term, and one may fail before the deadline. Between a leader that dies and the
-    first act of the next lie `term` and `call`: a minute. Raises `Refused` for times that would let two lead.
+    after so long, or never will. Two renewals are due before the deadline, so one may fail. What a holder began by its
+    deadline is over after 50 s of its clock, and its successor begins after 60 s of its own: clocks may differ by a
+    fifth in their rates. Raises `Refused` for times that would let two lead.
     """
 
     term: int = 30_000

@@ -24,6 +24,7 @@ from reconciler.leadership import Leadership
 from reconciler.logbook import Logbook
 from reconciler.outcomes import announced
 from reconciler.ports import SchedulerView
+from reconciler.reservations import Reservations
 from reconciler.steps import Step, StepKind, finishes
 from repo_layout.model import Estate
 
@@ -59,6 +60,9 @@ class Reconciler:
             terms=ports.terms,
             sole=ports.sole,
         )
+        self.reservations = Reservations(
+            ports.store, key=f"reservations/{self.part.region}", leadership=self.leadership
+        )
         self.acting = Acting(self.part, ports, appraiser, self.leadership)
         self.deferred = 0
         self.stalled = 0
@@ -75,10 +79,13 @@ class Reconciler:
         leads = not dry_run and self._leads()
         self._look()
         seen = self.observe(led=leads or dry_run)
+        seen = replace(seen, wallet=self.reservations.read(self.memory.wallet, day=seen.day, leads=leads))
         if not leads:
             return decide(self.part, self.memory, seen, self.appraiser.rehearsal(), self.desired.commit)
         decision = decide(self.part, self.memory, seen, self.appraiser, self.desired.commit)
+        decision, unpaid = self.reservations.settle(decision, seen, self.memory)
         going, waiting = self.acting.tokens.admit(decision.allowed)
+        waiting += unpaid
         if not self._note(decision.memory, decision.events, going):
             # what cannot be written down is not begun; what was agreed before goes on
             waiting += [step for step in going if not finishes(step)]

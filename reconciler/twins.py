@@ -33,9 +33,9 @@ def ends_told(lifecycle: Iterable[Lifecycle], instances: Mapping[str, Instance])
 
 def sort_twins(
     twins: Iterable[Twin],
-    *,
     before: Mapping[str, Instance],
     after: Mapping[str, Instance],
+    *,
     complete: frozenset[str],
     epoch: int,
 ) -> tuple[list[Server], list[Stray]]:

@@ -13,6 +13,7 @@ from ledger.events import Event
 from reconciler.cycle import Decision, Memory
 from reconciler.fleet import Instance
 from reconciler.loop import Ports, Reconciler
+from reconciler.reservations import open_day
 from reconciler.steps import Step
 from reconciler.store_memory import MemoryStore
 from simulation.machine import CalmMachine
@@ -144,6 +145,8 @@ def user_data(step: Step) -> bytes:
 
 def _reconciler(world: World, policy: Policy) -> Reconciler:
     machine = CalmMachine(world.setting.estate, world.pending)
+    store = MemoryStore()
+    open_day(store, key=f"reservations/{world.setting.region}", day=str(world.setting.start // DAY_MS))
     return Reconciler(
         Ports(
             provider=world.cloud,
@@ -152,7 +155,7 @@ def _reconciler(world: World, policy: Policy) -> Reconciler:
             recorder=machine,
             stop=machine,
             desired=machine,
-            store=MemoryStore(),
+            store=store,
             journal=None,
             clock=lambda: world.now,
             monotonic=lambda: world.now,

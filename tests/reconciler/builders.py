@@ -26,6 +26,7 @@ from reconciler.fakes import FakeDesired, FakeJournal, FakeNodes, FakeRecorder, 
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.loop import Ports, Reconciler
 from reconciler.ports import NodeView
+from reconciler.reservations import open_day
 from reconciler.steps import Step, StepKind
 from reconciler.store_memory import MemoryStore
 from repo_layout.model import Estate
@@ -162,6 +163,10 @@ def step(kind: StepKind = StepKind.ACQUIRE, number: int = 500, **changes: object
     return replace(made, **changes)  # type: ignore[arg-type]  # the dataclass checks the names
 
 
+def local_day(now: int) -> str:
+    return str(now // 86_400_000)
+
+
 class Region:
     """The whole loop over fakes, on one clock that the test moves."""
 
@@ -181,6 +186,7 @@ class Region:
         self.set_by = 0  # by how much somebody set the machine's clock
         self.desired = FakeDesired(self.part.estate)
         self.store = MemoryStore()
+        open_day(self.store, key=f"reservations/{REGION}", day=local_day(self.now))
         self.journal = FakeJournal()
         self.reconciler = self.leader(memory)
 
@@ -197,7 +203,7 @@ class Region:
             journal=self.journal,
             clock=lambda: self.now + self.set_by,
             monotonic=lambda: self.now,
-            local_day=lambda now: str(now // 86_400_000),
+            local_day=local_day,
             user_data=lambda _: b"",
             accepted_at=lambda: self.accepted_at,
             orders=lambda after: [order for order in self.orders if order.number > after],

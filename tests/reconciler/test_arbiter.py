@@ -193,6 +193,57 @@ def test_the_strictest_tier_is_served_first_from_one_authority() -> None:
     assert purse.cycle(5, wait=ENTRY_WAIT_MS).granted == {FORECAST: 3}
 
 
+@pytest.mark.parametrize(("owed", "granted"), [(0, {FORECAST: 4}), (3, {FORECAST: 1}), (4, {})])
+def test_what_a_floor_brings_back_from_headroom_is_not_bought_as_fallback(owed: int, granted: dict[str, int]) -> None:
+    risks: dict[str, Risk] = {}
+    for now in (START, START + ENTRY_WAIT_MS):
+        ruling = rule(
+            (contract(),),
+            claims={FORECAST: Claim(FORECAST, 4, 16)},
+            standings={FORECAST: Standing(4, 0, RATE, floor_owed=owed)},
+            risks=risks,
+            wallet=Wallet(),
+            limits_micro={LEAD: 40 * EURO},
+            day="1",
+            scribe=scribe(now),
+        )
+        risks = ruling.risks
+    assert ruling.granted == granted
+
+
+def test_fallback_that_stands_is_paid_for_anew_where_nobody_remembers_it() -> None:
+    purse = Purse()
+    assert purse.cycle(8, fallback=3).granted == {FORECAST: 3}
+    assert purse.wallet.reserved_micro == {LEAD: 3 * EURO}
+    assert not Purse().cycle(11, fallback=3).granted  # it is not needed
+
+
+def test_without_money_nothing_is_bought_and_nothing_that_is_needed_goes_back() -> None:
+    purse = Purse().bought()
+    before = purse.wallet
+    ruling = rule(
+        purse.contracts,
+        claims={FORECAST: Claim(FORECAST, 4, 16)},
+        standings={FORECAST: Standing(6, 3, RATE)},
+        risks=purse.risks,
+        wallet=purse.wallet,
+        limits_micro=purse.limits,
+        day="2026-01-02",
+        scribe=scribe(purse.now + 5 * HOUR_MS),
+        money=False,
+    )
+    assert (ruling.granted, ruling.wallet, ruling.events) == ({FORECAST: 3}, before, [])
+
+
+def test_on_a_closed_day_nothing_is_bought_and_the_next_day_opens() -> None:
+    purse = Purse()
+    purse.wallet = Wallet(purse.day, closed=True)
+    purse.cycle(5)
+    assert not purse.cycle(5, wait=ENTRY_WAIT_MS).granted
+    purse.day = "2026-01-02"
+    assert purse.cycle(5, wait=MINUTE).granted == {FORECAST: 3}
+
+
 def test_while_the_guard_lets_nothing_out_no_money_is_reserved_for_it() -> None:
     purse = Purse()
     purse.cycle(5, frozen=True)

@@ -303,27 +303,6 @@ def test_a_restart_while_the_scheduler_is_silent_condemns_nobody() -> None:
     assert not census.failures
 
 
-def test_of_twins_the_one_we_know_is_ours_and_the_other_may_be_deleted() -> None:
-    ours = instance()
-    twin = row(ours, id="server-0", created_at=0)
-    census = passed(fleet(ours), sight(twin, row(ours)))
-    assert after(census).server == ours.server
-    assert [row.id for row in census.twins] == ["server-0"]
-    assert not census.fleet.quarantined
-
-
-def test_of_twins_that_nobody_knows_the_older_is_ours_and_the_other_is_quarantined_first() -> None:
-    older, younger = row(instance(), id="server-0", created_at=START - 2), row(instance(), created_at=START - 1)
-    census = passed(Fleet(), sight(younger, older))
-    assert after(census).server == "server-0"
-    assert not census.twins
-    assert census.fleet.quarantined == {younger.id}
-    assert EventType.QUARANTINED in types(census)
-    again = passed(census.fleet, sight(younger, older))
-    assert [row.id for row in again.twins] == [younger.id]
-    assert not again.fleet.quarantined
-
-
 @pytest.mark.parametrize(
     "mark",
     [

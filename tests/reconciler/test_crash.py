@@ -15,7 +15,7 @@ from reconciler.appraisal import Appraiser
 from reconciler.cycle import Memory
 from reconciler.desired import partition
 from reconciler.fakes import FakeJournal, FakeRecorder
-from reconciler.fleet import Phase
+from reconciler.fleet import Debt, Phase
 from reconciler.loop import Reconciler
 from reconciler.resume import resume
 from reconciler.saved import Saved, decode, encode
@@ -66,6 +66,13 @@ def after(intent: Step, *known: object) -> Memory:
 def test_an_acquisition_without_an_outcome_is_asked_for() -> None:
     found = after(step(StepKind.ACQUIRE, 7)).fleet.instances[step(StepKind.ACQUIRE, 7).instance]
     assert (found.phase, found.server, found.requested_at) == (Phase.REQUESTED, "", START)
+
+
+def test_the_debt_that_an_acquisition_pays_is_settled_once_it_may_have_gone_out() -> None:
+    debts = tuple(Debt(FORECAST, f"lost-{n}", Cause.NOTICE, "told") for n in (1, 2))
+    memory = Memory(fleet=replace(fleet(), debts=debts))
+    saved = Saved(at=START, memory=memory, intents=(step(StepKind.REPLACE, 7, replaces="lost-1"),))
+    assert [debt.instance for debt in resume(saved, region=REGION, position=0).memory.fleet.debts] == ["lost-2"]
 
 
 def test_a_release_without_an_outcome_drains_and_its_node_is_asked_again() -> None:
@@ -168,6 +175,18 @@ def test_without_a_journal_nothing_is_kept_and_all_else_is_as_ever() -> None:
     region.settled(8)
     assert region.supply() == 8
     assert region.journal.content is None
+
+
+def test_a_pool_that_was_excluded_stays_so_and_no_rate_is_told_again() -> None:
+    region = Region(WIDE).settled(10)
+    region.cloud.advise(POOL, seconds=7200)
+    region.cycles(2)
+    rates = len(region.told(EventType.RATE_KNOWN))
+    region.cloud.advisories.clear()
+    decision = restarted(region).cycle()
+    assert decision.appraisal.admitted[POOL] == 0
+    assert len(region.told(EventType.POOL_EXCLUDED)) == 1
+    assert len(region.told(EventType.RATE_KNOWN)) == rates
 
 
 # -- another machine --------------------------------------------------------------------------------------------------

@@ -54,19 +54,68 @@ def _run(actions: list[Callable[[], None]]) -> None:
         actions.pop()()
 
 
-class Histories(RuleBasedStateMachine):
-    """One region's lease under everything at once."""
+class FaultyRegion(RuleBasedStateMachine):
+    """The store, the wires to it, and everything that may befall them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.now = 0
         self.store = MemoryStore()
         self.wires: list[Wire] = []
-        self.leaders: list[Leadership] = []
         self.copies: list[tuple[int, dict[str, Versioned]]] = []
+        self.lost = False
+
+    @rule(passed=moments)
+    def wait(self, passed: int) -> None:
+        self.now += passed
+
+    @rule(number=replicas, calls=st.sampled_from(["get", "put"]), count=st.integers(1, 3), refused=st.booleans())
+    def fail(self, number: int, calls: str, count: int, refused: bool) -> None:
+        error = Refused("403") if refused else Transient("reset")
+        self.wires[number % len(self.wires)].fail(calls, *[error] * count)
+
+    @rule(number=replicas, count=st.integers(1, 2))
+    def lose_answers(self, number: int, count: int) -> None:
+        self.wires[number % len(self.wires)].lose_answers(*[Transient("no answer")] * count)
+
+    @rule(number=replicas, count=st.integers(1, 2))
+    def delay(self, number: int, count: int) -> None:
+        self.wires[number % len(self.wires)].delay_writes(count)
+
+    @rule(number=replicas)
+    def deliver(self, number: int) -> None:
+        self.wires[number % len(self.wires)].deliver()
+
+    @rule(number=replicas, times=st.integers(1, 3))
+    def answer_stale(self, number: int, times: int) -> None:
+        self.wires[number % len(self.wires)].answer_stale(times)
+
+    @rule()
+    def copy(self) -> None:
+        self.copies.append((self.now, dict(self.store.values)))
+
+    @rule()
+    def lose_the_store(self) -> None:
+        self.lost = True
+        self.store.values.clear()
+
+    @rule()
+    def restore(self) -> None:
+        """An older copy comes back: one that was made a term ago at least (ADR 0018)."""
+        old = [values for at, values in self.copies if self.now - at > 2 * TERMS.term]
+        if old:
+            self.lost = True
+            self.store.values = dict(old[-1])
+
+
+class Histories(FaultyRegion):
+    """One region's lease under everything at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.leaders: list[Leadership] = []
         self.epochs: list[int] = []
         self.own: dict[int, int] = {}
-        self.lost = False
 
     @initialize(rates=st.lists(st.tuples(st.integers(990, 1010), st.integers(0, 10**9)), min_size=2, max_size=3))
     def start(self, rates: list[tuple[int, int]]) -> None:
@@ -102,10 +151,6 @@ class Histories(RuleBasedStateMachine):
         if self.leaders[number % len(self.leaders)].holds():
             assert self._holding() == [number % len(self.leaders)]
 
-    @rule(passed=moments)
-    def wait(self, passed: int) -> None:
-        self.now += passed
-
     @rule(rounds=st.sampled_from([1, 3, 8, 12]), which=st.sets(replicas, min_size=1))
     def go_on(self, rounds: int, which: set[int]) -> None:
         """Some replicas ask every ten seconds; the others are paused."""
@@ -115,27 +160,6 @@ class Histories(RuleBasedStateMachine):
                     self.leaders[number].ensure()
                     self.check()
             self.now += 9_000
-
-    @rule(number=replicas, calls=st.sampled_from(["get", "put"]), count=st.integers(1, 3), refused=st.booleans())
-    def fail(self, number: int, calls: str, count: int, refused: bool) -> None:
-        error = Refused("403") if refused else Transient("reset")
-        self.wires[number % len(self.wires)].fail(calls, *[error] * count)
-
-    @rule(number=replicas, count=st.integers(1, 2))
-    def lose_answers(self, number: int, count: int) -> None:
-        self.wires[number % len(self.wires)].lose_answers(*[Transient("no answer")] * count)
-
-    @rule(number=replicas, count=st.integers(1, 2))
-    def delay(self, number: int, count: int) -> None:
-        self.wires[number % len(self.wires)].delay_writes(count)
-
-    @rule(number=replicas)
-    def deliver(self, number: int) -> None:
-        self.wires[number % len(self.wires)].deliver()
-
-    @rule(number=replicas, times=st.integers(1, 3))
-    def answer_stale(self, number: int, times: int) -> None:
-        self.wires[number % len(self.wires)].answer_stale(times)
 
     @rule(number=replicas, other=replicas, passed=moments, answering=st.booleans())
     def interrupt(self, number: int, other: int, passed: int, answering: bool) -> None:
@@ -166,23 +190,6 @@ class Histories(RuleBasedStateMachine):
     def see_an_epoch(self, number: int, above: int) -> None:
         if self.epochs:
             self.leaders[number % len(self.leaders)].raise_above(max(self.epochs) + above - 1)
-
-    @rule()
-    def copy(self) -> None:
-        self.copies.append((self.now, dict(self.store.values)))
-
-    @rule()
-    def lose_the_store(self) -> None:
-        self.lost = True
-        self.store.values.clear()
-
-    @rule()
-    def restore(self) -> None:
-        """An older copy comes back: one that was made a term ago at least (ADR 0018)."""
-        old = [values for at, values in self.copies if self.now - at > 2 * TERMS.term]
-        if old:
-            self.lost = True
-            self.store.values = dict(old[-1])
 
     def _holding(self) -> list[int]:
         return [

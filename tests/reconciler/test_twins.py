@@ -10,7 +10,8 @@ from contracts.errors import Transient
 from ledger.causes import Cause
 from ledger.events import EventType, Paid
 from pools.provider import LifecycleKind, Mark, Server, Status
-from reconciler.fleet import Phase
+from reconciler.census import take
+from reconciler.fleet import Fleet, Phase
 from reconciler.sighting import Twin
 from reconciler.steps import StepKind
 from reconciler.twins import sort_twins
@@ -27,6 +28,8 @@ from tests.reconciler.builders import (
     instance,
     of_kind,
     row,
+    scribe,
+    sight,
 )
 
 
@@ -141,9 +144,7 @@ def test_a_twin_of_a_later_term_is_left_to_whoever_leads_then() -> None:
     assert later.mark is not None
     later = replace(later, mark=replace(later.mark, epoch=7))
     known = fleet(ours).instances
-    going, waiting = sort_twins(
-        [Twin(later, row(ours))], before=known, after=known, complete=frozenset({PROJECT}), epoch=6
-    )
+    going, waiting = sort_twins([Twin(later, row(ours))], known, known, complete=frozenset({PROJECT}), epoch=6)
     assert not going
     assert [stray.row.id for stray in waiting] == ["server-9"]
 
@@ -152,7 +153,7 @@ def test_a_drained_one_keeps_its_twin_waiting() -> None:
     ours = instance(1)
     after = fleet(replace(ours, phase=Phase.DRAINING, paid=Paid.RECLAIMABLE)).instances
     pair = [Twin(row(ours, id="server-9"), row(ours))]
-    going, _ = sort_twins(pair, before=fleet(ours).instances, after=after, complete=frozenset({PROJECT}), epoch=1)
+    going, _ = sort_twins(pair, fleet(ours).instances, after, complete=frozenset({PROJECT}), epoch=1)
     assert not going
 
 
@@ -164,3 +165,24 @@ def test_a_twin_that_fell_into_error_is_deleted_as_well() -> None:
     region.cycles(2)
     assert twin.id not in region.cloud.servers
     assert region.reconciler.memory.fleet.instances[name].phase is Phase.SERVING
+
+
+def test_of_twins_the_one_we_know_is_ours_and_the_other_may_be_deleted() -> None:
+    ours = instance()
+    twin = row(ours, id="server-0", created_at=0)
+    census = take(fleet(ours), sight(twin, row(ours)), scribe())
+    assert census.fleet.instances[ours.name].server == ours.server
+    assert [row.id for row in census.twins] == ["server-0"]
+    assert not census.fleet.quarantined
+
+
+def test_of_twins_that_nobody_knows_the_older_is_ours_and_the_other_is_quarantined_first() -> None:
+    older, younger = row(instance(), id="server-0", created_at=START - 2), row(instance(), created_at=START - 1)
+    census = take(Fleet(), sight(younger, older), scribe())
+    assert census.fleet.instances[instance().name].server == "server-0"
+    assert not census.twins
+    assert census.fleet.quarantined == {younger.id}
+    assert EventType.QUARANTINED in [e.type for e in census.events]
+    again = take(census.fleet, sight(younger, older), scribe())
+    assert [row.id for row in again.twins] == [younger.id]
+    assert not again.fleet.quarantined

@@ -1,0 +1,163 @@
+"""The money that is reserved for fallback, kept in the store that a partition's replicas share.
+
+Used by `loop`: it reads the wallet before a cycle decides, and writes what the arbiter added before any purchase goes
+out. Both compare and swap, so that two leaders never reserve from the same remainder. A write that is not confirmed
+takes that cycle's purchases back; what it may have reserved all the same is wasted for an hour, and never exceeded.
+What the store lost is rebuilt from our own copy only where nobody can have reserved after it; else the day is closed:
+nothing is bought on it until a person says what was spent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+
+from contracts.errors import EbbtideError, Refused
+from ledger.events import EventType, Paid
+from reconciler.arbiter import Risk, Wallet
+from reconciler.cycle import Decision, Memory, Seen
+from reconciler.leadership import Leadership
+from reconciler.lease import LARGEST
+from reconciler.ports import Store
+from reconciler.steps import ADDS, Step
+
+KINDS = {"by_workload": dict, "closed": bool, "day": str, "epoch": int, "reserved_micro": dict}
+
+
+class Reservations:
+    """One partition's wallet in the store; `problem` says in a sentence why it could not be used last."""
+
+    def __init__(self, store: Store, *, key: str, leadership: Leadership) -> None:
+        self.problem = ""
+        self._store, self._key, self._leadership = store, key, leadership
+        self._revision = ""
+
+    def read(self, copy: Wallet, *, day: str, leads: bool) -> Wallet | None:
+        """What is reserved; None where it cannot be said now. `copy` is what this replica remembers of it.
+
+        A leader puts its epoch on the wallet when it first reads it, and writes what it makes of a lost one.
+        """
+        try:
+            found = self._store.get(self._key)
+            stored = read_wallet(found.value) if found else None
+        except EbbtideError as error:
+            self.problem = str(error)
+            return None
+        self._revision = found.revision if found else ""
+        if not leads:
+            return stored or Wallet(day, closed=True)
+        if stored is not None and stored.epoch > self._leadership.epoch:
+            self.problem = f"a leader with epoch {stored.epoch} has written the wallet"
+            return None
+        wallet = succeed(stored, copy, day=day, leadership=self._leadership)
+        return wallet if wallet == stored or self._write(wallet) else None
+
+    def settle(self, decision: Decision, seen: Seen, before: Memory) -> tuple[Decision, list[Step]]:
+        """Write what the decision reserved. Where the store does not confirm it: the decision without its purchases,
+        as if the arbiter had not granted them, and the steps that stay at home.
+        """
+        after = decision.memory.wallet
+        if seen.wallet is None or after == seen.wallet:
+            return decision, []
+        if self._leadership.holds() and self._write(after):
+            return decision, []
+        return _without_purchases(decision, seen.wallet, before.risks)
+
+    def _write(self, wallet: Wallet) -> bool:
+        try:
+            self._revision = self._store.put(self._key, write_wallet(wallet), expected=self._revision)
+        except EbbtideError as error:
+            self.problem = str(error)
+            return False
+        self.problem = ""
+        return True
+
+
+def succeed(stored: Wallet | None, copy: Wallet, *, day: str, leadership: Leadership) -> Wallet:
+    """The wallet that the leader goes on with, under its own epoch.
+
+    The stored one is believed unless it is missing, is less than our own copy, or lies in a store that was brought back
+    from earlier days. Our copy then is, where we wrote it in this tenure, or it is of the day in hand and we led last
+    before it. Otherwise nobody knows what was reserved: the day is closed.
+    """
+    epoch = leadership.epoch
+    new_here = stored is None or stored.epoch != epoch
+    if stored is not None and not _less(stored, copy) and not (new_here and leadership.older):
+        return replace(stored, epoch=epoch)
+    last = copy.epoch == epoch - 1 and copy.epoch in (leadership.succeeded, leadership.before)
+    known = bool(copy.epoch) and (copy.epoch == epoch or (last and copy.day >= day))
+    wallet = stored or Wallet()
+    latest = max(day, wallet.day, copy.day)
+    parts = [part for part in (wallet, copy) if part.day == latest]
+    return Wallet(
+        latest,
+        _largest([part.reserved_micro for part in parts]),
+        _largest([part.by_workload for part in parts]),
+        epoch=epoch,
+        closed=any(part.closed for part in parts) or not known,
+    )
+
+
+def _less(stored: Wallet, copy: Wallet) -> bool:
+    """Whether the stored wallet lacks something that stood there before: days and their totals only grow."""
+    if stored.day != copy.day:
+        return stored.day < copy.day
+    pairs = ((stored.reserved_micro, copy.reserved_micro), (stored.by_workload, copy.by_workload))
+    return any(have.get(who, 0) < amount for have, had in pairs for who, amount in had.items())
+
+
+def _largest(totals: list[Mapping[str, int]]) -> dict[str, int]:
+    names = sorted({name for total in totals for name in total})
+    return {name: max(total.get(name, 0) for total in totals) for name in names}
+
+
+def _without_purchases(decision: Decision, wallet: Wallet, risks: Mapping[str, Risk]) -> tuple[Decision, list[Step]]:
+    bought = {event.workload for event in decision.events if event.type is EventType.FALLBACK_RESERVED}
+    kept = dict(decision.memory.risks)
+    for name in bought:
+        was = risks.get(name, Risk())
+        kept[name] = replace(
+            kept.get(name, Risk()), granted=was.granted, paid_until=was.paid_until, rate_micro=was.rate_micro
+        )
+    home = [step for step in decision.allowed if step.kind in ADDS and step.paid is Paid.FALLBACK]
+    left = replace(
+        decision,
+        memory=replace(decision.memory, wallet=wallet, risks=kept),
+        allowed=tuple(step for step in decision.allowed if step not in home),
+        events=tuple(event for event in decision.events if event.type is not EventType.FALLBACK_RESERVED),
+    )
+    return left, home
+
+
+def open_day(store: Store, *, key: str, day: str) -> None:
+    """A person's word that what stands in the wallet is all that was reserved in the day, and nothing where there is
+    none: a new estate begins so, and a closed day opens. Raises what the store raises.
+    """
+    found = store.get(key)
+    stored = read_wallet(found.value) if found else Wallet()
+    wallet = replace(stored, closed=False) if stored.day >= day else Wallet(day, epoch=stored.epoch)
+    store.put(key, write_wallet(wallet), expected=found.revision if found else "")
+
+
+def write_wallet(wallet: Wallet) -> bytes:
+    """The wallet as it stands in the store: one line of JSON with its keys in order."""
+    return (json.dumps(asdict(wallet), sort_keys=True, separators=(",", ":")) + "\n").encode()
+
+
+def read_wallet(raw: bytes) -> Wallet:
+    """The wallet that was written so; `Refused` for anything else: damage does not say that nothing was reserved."""
+    try:
+        found = json.loads(raw)
+        fields = {key: type(value) for key, value in found.items()} if isinstance(found, dict) else {}
+        wallet = Wallet(**found) if fields == KINDS else None
+    except (ValueError, RecursionError):
+        wallet = None
+    if wallet is None or not _sound(wallet) or write_wallet(wallet) != raw:
+        raise Refused("the wallet in the store is damaged: a person has to say what was reserved, and open the day")
+    return wallet
+
+
+def _sound(wallet: Wallet) -> bool:
+    numbers = (wallet.epoch, *wallet.reserved_micro.values(), *wallet.by_workload.values())
+    return all(type(number) is int and 0 <= number <= LARGEST for number in numbers)

@@ -1,0 +1,199 @@
+"""Reservations: the store has them before anything is bought, and what is not known is not spent."""
+
+from __future__ import annotations
+
+import pytest
+
+from contracts.errors import EbbtideError, Refused, Transient
+from ledger.events import EventType, Paid
+from pools.fake import Room
+from pools.provider import Conflict, Server
+from reconciler.arbiter import Wallet
+from reconciler.reservations import open_day, read_wallet
+from reconciler.store_faulty import FaultyStore
+from tests.reconciler.builders import FORECAST, HINDCAST, HOUR, REGION, Region, local_day
+
+KEY = f"reservations/{REGION}"
+LEAD = "tides-lead"
+HOURLY = 1_600_000
+"""Four units of `forecast` for an hour, in millionths of a euro."""
+
+
+def starved(region: Region | None = None) -> Region:
+    """Every reclaimable instance of `forecast` is lost, and no reclaimable capacity is left."""
+    region = region or Region().settled(12)
+    for pool in region.part.pools:
+        if not pool.committed:
+            region.cloud.capacity[pool.domain] = Room(0, 0, 0)
+    for instance in region.ours():
+        if instance.paid is Paid.RECLAIMABLE:
+            region.cloud.lose(instance.server, reason="host failed")
+    return region
+
+
+def wallet(region: Region) -> Wallet:
+    return read_wallet(region.store.values[KEY].value)
+
+
+def fallback(region: Region) -> int:
+    return sum(1 for i in region.ours() if i.paid is Paid.FALLBACK)
+
+
+class Wired(Region):
+    """A region whose reconciler reaches the store over wires that fail."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wire = FaultyStore(self.store)
+        self.reconciler.reservations._store = self.wire
+
+
+# -- in the loop ------------------------------------------------------------------------------------------------------
+
+
+def test_money_is_in_the_store_before_the_provider_hears_of_a_purchase() -> None:
+    region = starved()
+    made = region.cloud.plant
+    reserved = []
+
+    def check(*args: object, **more: object) -> Server:
+        reserved.append(wallet(region).reserved_micro.get(LEAD, 0))
+        return made(*args, **more)  # type: ignore[arg-type]  # handed on as it came
+
+    region.cloud.plant = check  # type: ignore[method-assign]  # the fake's stage, not our code
+    region.cycles(8)
+    assert fallback(region) == 4
+    assert reserved == [HOURLY] * 4
+    assert [event.data["amount"] for event in region.told(EventType.FALLBACK_RESERVED)] == ["1.600000"]
+
+
+@pytest.mark.parametrize("error", [Transient("silent"), Conflict("another was faster"), Refused("403")])
+def test_what_the_store_does_not_take_is_neither_bought_nor_told_and_comes_back(error: EbbtideError) -> None:
+    region = Wired()
+    starved(region.settled(12))
+    region.cycles(5)
+    region.wire.fail("put", error, error)
+    for _ in range(2):
+        decision = region.cycle()
+        assert not [step for step in decision.allowed if step.paid is Paid.FALLBACK]
+        assert not fallback(region)
+        assert not region.told(EventType.FALLBACK_RESERVED)
+        assert not region.reconciler.memory.risks[FORECAST].granted
+        assert not region.reconciler.memory.wallet.reserved_micro
+        assert region.reconciler.deferred == 4
+    region.cycle()
+    assert fallback(region) == 4
+    assert wallet(region).reserved_micro == {LEAD: HOURLY}
+    assert region.reconciler.memory.guard.acquired[-1][1] == 4
+
+
+def test_a_reservation_whose_answer_was_lost_wastes_an_hour_and_exceeds_nothing() -> None:
+    region = Wired()
+    starved(region.settled(12))
+    region.cycles(5)
+    region.wire.lose_answers(Transient("no answer"))
+    region.cycles(2)
+    assert fallback(region) == 4
+    assert wallet(region).reserved_micro == {LEAD: 2 * HOURLY}
+    assert len(region.told(EventType.FALLBACK_RESERVED)) == 1
+
+
+def test_a_wallet_that_cannot_be_read_lets_everything_but_money_go_on() -> None:
+    region = Wired()
+    starved(region.settled(12))
+    region.cycles(5)
+    region.wire.fail("get", *[Transient("silent")] * 3)
+    region.schedulers.want(HINDCAST, 0)
+    region.cycles(3)
+    assert not fallback(region)
+    region.cycles(2)
+    assert fallback(region) == 4
+
+
+def test_fallback_that_stands_stays_while_its_wallet_cannot_be_read() -> None:
+    region = Wired()
+    starved(region.settled(12))
+    region.cycles(8)
+    region.wire.fail("get", *[Transient("silent")] * 70)
+    region.cycles(70)
+    assert fallback(region) == 4
+    region.cycles(2)
+    assert fallback(region) == 4
+    assert wallet(region).reserved_micro == {LEAD: 2 * HOURLY}
+
+
+def test_a_lost_wallet_is_written_anew_by_the_leader_that_wrote_it() -> None:
+    region = starved()
+    region.cycles(8)
+    del region.store.values[KEY]
+    region.cycle()
+    assert wallet(region).reserved_micro == {LEAD: HOURLY}
+    assert not wallet(region).closed
+
+
+def test_an_older_wallet_is_not_believed_by_the_leader_that_wrote_the_newer_one() -> None:
+    region = starved()
+    older = region.store.values[KEY]
+    region.cycles(8)
+    region.store.values[KEY] = older
+    region.cycle()
+    assert wallet(region).reserved_micro == {LEAD: HOURLY}
+
+
+def test_over_a_lost_store_another_leader_spends_nothing_until_the_next_day() -> None:
+    region = Region().settled(12)
+    del region.store.values[KEY]
+    region.reconciler = region.leader()
+    region.cycles(1)
+    starved(region)
+    region.cycles(10)
+    assert not fallback(region)
+    assert wallet(region).closed
+    (page,) = [event for event in region.told(EventType.GUARD_REFUSED) if event.data.get("action") == "fallback"]
+    assert page.data["reserved"] == "unknown"
+    region.now += 24 * HOUR
+    region.cycles(10)
+    assert fallback(region) == 4
+    assert wallet(region).day == local_day(region.now)
+
+
+def test_a_person_may_open_a_day_that_was_closed() -> None:
+    region = Region().settled(12)
+    del region.store.values[KEY]
+    region.reconciler = region.leader()
+    region.cycles(1)
+    starved(region)
+    region.cycles(10)
+    open_day(region.store, key=KEY, day=local_day(region.now))
+    region.cycles(2)
+    assert fallback(region) == 4
+
+
+def test_a_replica_that_does_not_lead_writes_nothing() -> None:
+    region = starved()
+    before = dict(region.store.values)
+    region.now += HOUR
+    region.reconciler.cycle(dry_run=True)
+    assert region.store.values == before
+
+
+def test_a_leader_with_an_empty_memory_keeps_the_fallback_that_is_still_needed() -> None:
+    region = starved()
+    region.cycles(8)
+    bought = {i.name for i in region.ours() if i.paid is Paid.FALLBACK}
+    region.reconciler = region.leader()
+    region.cycles(10)
+    assert {i.name for i in region.ours() if i.paid is Paid.FALLBACK} == bought
+    assert wallet(region).reserved_micro == {LEAD: 2 * HOURLY}
+
+
+def test_a_lost_floor_is_restored_at_once_from_headroom_and_not_bought_as_fallback() -> None:
+    region = starved()
+    for instance in region.ours():
+        if instance.paid is Paid.FLOOR:
+            region.cloud.lose(instance.server, reason="host failed")
+    region.cycle()
+    assert sum(1 for i in region.ours() if i.paid is Paid.FLOOR and i.supply) == 4
+    assert not region.told(EventType.FALLBACK_RESERVED)
+    region.cycles(8)
+    assert fallback(region) == 4
