@@ -330,9 +330,10 @@ COMMANDS = (
             "Lets the simulated region stand at one moment of the day and shows the next cycle like a diff: what "
             "would be acquired, replaced and released, why, and what the guard holds back. Touches nothing.",
             _plan),
-    Command("run", "run the reconciler: over hours of a simulated day, or against a sandbox until told to end",
-            "Lets hours of a simulated day pass and leaves their ledger in a state directory; or, with --provider, runs "
-            "as a process of its own that keeps its state through any end and goes on from it (docs/running.md).", _run),
+    Command("run", "run the reconciler: through a simulated day, or against a sandbox",
+            "Lets hours of a simulated day pass and leaves their ledger in a state directory; or, with --provider, "
+            "runs against a sandbox until it is told to end, and goes on from its state directory whatever ended it "
+            "(docs/running.md).", _run),
     Command("sandbox", "a simulated region behind a socket, for ebbtide run --provider",
             "Hosts one simulated region as a process of its own: its cloud, schedulers, nodes and work, with the clock "
             "that they share. Reconcilers reach it through the socket; SOCKET.account tells every effect they had.",

@@ -25,6 +25,7 @@ def sandbox(to: argparse.ArgumentParser) -> None:
 def live(to: argparse.ArgumentParser) -> None:
     """The options of `ebbtide run --provider`."""
     to.add_argument("--provider", metavar="SOCKET", help="run against the sandbox there, until it is told to end")
+    to.add_argument("--branch", metavar="B", help="with --provider: follow this branch of --estate's repository")
     to.add_argument("--cycles", type=_cycles, metavar="N", help="with --provider: end after N cycles")
     to.add_argument("--until-idle", action="store_true", help="with --provider: end when nothing is left to do")
     to.add_argument("--store", metavar="DIR", help="with --provider: lease and reservations, for replicas to share")

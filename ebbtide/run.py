@@ -40,7 +40,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         raise Advice(
             "what to run is not said", hint="--hours H, --once or --dry-run of a simulated day; or --provider SOCKET"
         )
-    alone = [name for name in ("cycles", "until_idle", "store") if getattr(args, name)]
+    alone = [name for name in ("cycles", "until_idle", "store", "branch") if getattr(args, name)]
     if alone:
         raise Advice(f"--{alone[0].replace('_', '-')} goes with --provider", hint="ebbtide run --help tells them apart")
     if args.dry_run:

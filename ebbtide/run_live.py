@@ -20,7 +20,7 @@ from ebbtide import plan
 from ebbtide.advice import Advice
 from ebbtide.estate import known_region
 from ebbtide.render_plan import PlanView
-from ebbtide.run_log import CycleLine, as_json, as_text, counted, standing
+from ebbtide.run_log import CycleLine, EndLine, as_json, as_text, counted, end_as_text, standing
 from ebbtide.run_ports import Unmoved, desired_in, kept_in, ports_of, rehearsed, remembered
 from ebbtide.run_state import ReconcilerState, alone_in, running_in
 from ebbtide.taken import estate_or_bundle
@@ -76,6 +76,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     link = SandboxLink(Path(args.provider), client=f"{os.getpid()}")
     try:
         greeting = _greeted(args, link)
+        args.region = greeting.region  # the sandbox hosts one
         if args.dry_run:
             return _dry(args, terminal, link)
         ending = Ending()
@@ -145,10 +146,13 @@ def _run_in(
         ports = ports_of(link, desired, kept, holder=who.holder, ending=ending.reason)
         reconciler = Reconciler(ports, Appraiser(), parted=lambda estate: partition(estate, greeting.region))
         running = _Running(reconciler, link, ending, terminal)
+        running.say("started", str(state.folder))
         try:
-            return running.go_on(cycles=args.cycles, until_idle=args.until_idle)
+            code = running.go_on(cycles=args.cycles, until_idle=args.until_idle)
         finally:
             reconciler.leadership.resign()
+        running.say("ended", str(state.folder), why=ending.reason() or "what was asked for is done")
+        return code
 
 
 class _Running:
@@ -173,6 +177,21 @@ class _Running:
                 return 1 if until_idle or decision.refused else 0
             if not self._rest(due):
                 return 0
+
+    def say(self, event: str, state: str, *, why: str = "") -> None:
+        """Tell of the beginning or the end."""
+        reconciler = self._reconciler
+        line = EndLine(
+            at=self._link.now(),
+            event=event,
+            holder=reconciler.ports.holder,
+            region=reconciler.part.region,
+            commit=reconciler.desired.commit,
+            state=state,
+            why=why,
+        )
+        told = as_json(line) if self._terminal.as_json else end_as_text(line, self._terminal.paint)
+        self._terminal.lines([told])
 
     def _due(self, leads: bool) -> int:
         now, reconciler = self._link.now(), self._reconciler

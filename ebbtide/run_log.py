@@ -40,6 +40,19 @@ class CycleLine:
     next_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class EndLine:
+    """The beginning or the end of a process: who it is, where, and why it ends (empty where it begins)."""
+
+    at: int
+    event: str
+    holder: str
+    region: str
+    commit: str
+    state: str
+    why: str = ""
+
+
 def counted(steps: Iterable[tuple[StepKind, Cause]]) -> dict[str, int]:
     """How many steps of each kind and cause, `kind cause` by its name, in order of the first."""
     return dict(Counter(f"{kind.value} {cause.value}" for kind, cause in steps))
@@ -52,15 +65,21 @@ def standing(fleet: Fleet) -> dict[str, int]:
     return dict(sorted(phases.items()))
 
 
-def as_json(line: CycleLine) -> str:
+def as_json(line: CycleLine | EndLine) -> str:
     """One line for machines."""
     return json.dumps({"event": "cycle", **asdict(line)}, separators=(",", ":"))
 
 
+def end_as_text(line: EndLine, paint: Paint) -> str:
+    """One line for people, about a beginning or an end."""
+    if line.why:
+        return f"{paint.dim(_time(line.at))}  ends: {line.why}; the lease is given up, {line.state} keeps the rest"
+    return f"{paint.dim(_time(line.at))}  {line.holder} runs region {line.region} at {line.commit[:12]} in {line.state}"
+
+
 def as_text(line: CycleLine, paint: Paint) -> str:
     """One line for people."""
-    time = datetime.fromtimestamp(line.at / 1000, tz=UTC).strftime("%H:%M:%S")
-    parts = [paint.dim(time), f"cycle {line.cycle}"]
+    parts = [paint.dim(_time(line.at)), f"cycle {line.cycle}"]
     if not line.leads:
         parts.append(paint.warn("stands by"))
     parts.append(_told(line.did) or "nothing to do")
@@ -73,6 +92,10 @@ def as_text(line: CycleLine, paint: Paint) -> str:
         parts.append(paint.bad(f"{line.unrecorded} events wait for room"))
     parts.append(paint.dim(f"next in {line.next_ms / 1000:.0f} s"))
     return "  ".join(parts)
+
+
+def _time(at: int) -> str:
+    return datetime.fromtimestamp(at / 1000, tz=UTC).strftime("%H:%M:%S")
 
 
 def _told(counts: Mapping[str, int]) -> str:

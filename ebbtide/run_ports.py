@@ -9,6 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from ebbtide.advice import Advice
+from ebbtide.estate import at_hand, cache_folder, estate_of, is_repository
 from ebbtide.run_state import ReconcilerState
 from ebbtide.stop import LocalOrders, local_orders
 from ebbtide.taken import estate_or_bundle
@@ -17,6 +19,7 @@ from ledger.events import Event
 from reconciler.acting import Ports
 from reconciler.adapters.desired_bundle import DesiredBundle
 from reconciler.adapters.desired_bundle import Kept as KeptBundle
+from reconciler.adapters.desired_files import DesiredFiles
 from reconciler.adapters.stop_store import EitherStop, StoreStop
 from reconciler.adapters.store_file import FileStore
 from reconciler.cycle import Memory
@@ -28,6 +31,8 @@ from reconciler.steps import Step
 from reconciler.store_memory import MemoryStore
 from repo_layout.adapters.accepted_file import AcceptedFile
 from repo_layout.adapters.clock import now_ms
+from repo_layout.adapters.git_follow import follow
+from repo_layout.adapters.git_open import is_url
 from repo_layout.model import Estate
 from simulation.adapters.sandbox_client import SandboxLink, SandboxProvider, SandboxSite
 
@@ -102,7 +107,9 @@ def rehearsed(state: ReconcilerState) -> Kept:
 
 
 def desired_in(args: argparse.Namespace, state: ReconcilerState, region: str, store: Store) -> DesiredState:
-    """What the options name: a bundle is followed as it is published, reviewed files stay as they were read."""
+    """What the options name: a bundle is followed as it is published, a branch as it grows; files stay as they were."""
+    if args.branch is not None:
+        return _followed(args, state, region, store)
     if args.bundle is None or not args.trust:
         return Unmoved(estate_or_bundle(args).estate)
     accepted = AcceptedFile(Path(args.accepted) if args.accepted else state.accepted)
@@ -113,6 +120,21 @@ def desired_in(args: argparse.Namespace, state: ReconcilerState, region: str, st
         kept=KeptBundle(accepted, state.bundle),
         store=store,
         clock=now_ms,  # bundles are signed by the world's clock, whatever time it is in the sandbox
+    )
+
+
+def _followed(args: argparse.Namespace, state: ReconcilerState, region: str, store: Store) -> DesiredState:
+    """The branch of a repository of reviewed files. `Advice` where there is no repository to follow."""
+    where = at_hand(args.estate)
+    if where is None or not (is_url(where) or is_repository(Path(where))):
+        told = "--branch names no branch without a repository of reviewed files"
+        raise Advice(told, hint="name it with --estate; a bundle is followed without --branch")
+    return DesiredFiles(
+        region=region,
+        follow=lambda last: follow(where, args.branch, last, cache=cache_folder()),
+        estate_at=lambda commit: estate_of(where, commit=commit)[0],
+        kept=state.commit,
+        store=store,
     )
 
 

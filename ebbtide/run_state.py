@@ -5,7 +5,7 @@
     spool/           every event, durable, in the order in which it was told
     store/           lease and reservations, unless replicas share a folder (--store)
     stop             a person's stop, read before each action; stop.accepted-listing beside it
-    accepted         the newest bundle that was taken, and bundle, its files
+    accepted         the newest bundle that was taken, and bundle, its files; accepted.commit, that of a branch
     approvals/       signed approvals of large removals
     journal.lock     held by the one process that runs here
 
@@ -76,6 +76,11 @@ class ReconcilerState:
     def accepted(self) -> Path:
         """The newest bundle that was taken."""
         return self.folder / "accepted"
+
+    @property
+    def commit(self) -> Path:
+        """The newest commit of a followed branch that was taken."""
+        return self.folder / "accepted.commit"
 
     @property
     def bundle(self) -> Path:

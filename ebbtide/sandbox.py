@@ -31,11 +31,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     ground = Ground(found.estate, part.region, setting.start, args.seed, day.waves, daily=True)
     path = Path(args.socket)
     path.parent.mkdir(parents=True, exist_ok=True)
-    nodes = path.with_name(path.name + ".nodes")
+    nodes = _emptied(path.with_name(path.name + ".nodes"))
     account = path.with_name(path.name + ".account")
     with Spool(nodes) as spool, _asked_to_end() as asked:
-        sandbox = Sandbox(ground, cloud_of(ground, setting.cloud), emit=_kept(spool), account=Account(account))
-        server = SandboxServer(sandbox, path, speed=args.speed, lockstep=args.lockstep)
+        sandbox = Sandbox(ground, cloud_of(ground, setting.cloud), emit=_kept(spool))
+        server = SandboxServer(sandbox, path, account=Account(account), speed=args.speed, lockstep=args.lockstep)
         _greet(args, terminal, part.region, found.shown, len(part.pools))
         end = sandbox.now + int(args.hours * HOUR_MS) if args.hours else None
         server.serve(lambda: asked() or (end is not None and sandbox.now >= end))
@@ -56,6 +56,13 @@ def _greet(args: argparse.Namespace, terminal: Terminal, region: str, shown: str
             "  Ctrl-C ends it",
         ]
     )
+
+
+def _emptied(folder: Path) -> Path:
+    """The folder of the nodes' spool without what an earlier sandbox left there: its region is gone."""
+    for path in (*folder.glob("*.seg"), folder / "acknowledged"):
+        path.unlink(missing_ok=True)
+    return folder
 
 
 def _kept(spool: Spool) -> Callable[[Sequence[Event]], None]:

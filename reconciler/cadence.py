@@ -1,4 +1,4 @@
-"""When the next cycle is due: at the full five minutes, soon after news, and less and less soon while nothing gets done.
+"""When the next cycle is due: at the full five minutes, soon after news, less and less soon while nothing gets done.
 
 Pure. The simulated world and the running process ask it after each cycle, so that both have one rhythm.
 """

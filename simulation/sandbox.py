@@ -1,8 +1,8 @@
 """One simulated region without a reconciler inside: cloud, schedulers, nodes and work that somebody outside drives.
 
 `simulation.adapters.sandbox_server` puts it behind a socket and owns its clock; tests call it in their own process. It
-learns what an instance is from the mark on its server alone, as nodes and schedulers do, and it keeps an account of
-every effect that was asked of it. It must not know leases, journals or plans.
+learns what an instance is from the mark on its server alone, as nodes and schedulers do. What is asked of it comes
+through `simulation.sandbox_desk`, which keeps the account. It must not know leases, journals or plans.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from contracts.errors import Gone
 from ledger.events import Event, Paid
-from pools.provider import CreateRequest, Mark, Server
+from pools.provider import Mark
 from reconciler.drafts import Scribe
 from reconciler.fleet import Instance, Phase
 from repo_layout.model import Estate
@@ -27,22 +26,6 @@ from simulation.work import Work
 DAY_MS = 86_400_000
 LONGEST_MS = 366 * DAY_MS
 """Demand is drawn for a year: nobody keeps a sandbox longer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """One thing that a reconciler asked for: what, about which instance (`key`) and server, and what came of it.
-
-    `changed` is False for a repetition that found it done already. `client` and `epoch` say who asked.
-    """
-
-    at: int
-    client: str
-    act: str
-    key: str
-    server: str
-    epoch: int
-    changed: bool
 
 
 @dataclass(frozen=True)
@@ -71,26 +54,19 @@ def cloud_of(ground: Ground, parameters: CloudParameters) -> SimulatedCloud:
 class Sandbox:
     """The region at `now`. `news` grows whenever something happened that a reconciler should answer soon.
 
-    `emit` takes what nodes and workloads tell the ledger, `account` every effect.
+    `emit` takes what nodes and workloads tell the ledger; `asked` holds when each instance was asked to end its return.
     """
 
-    def __init__(
-        self,
-        ground: Ground,
-        cloud: SimulatedCloud,
-        *,
-        emit: Callable[[Sequence[Event]], None],
-        account: Callable[[Effect], None],
-    ) -> None:
+    def __init__(self, ground: Ground, cloud: SimulatedCloud, *, emit: Callable[[Sequence[Event]], None]) -> None:
         self.ground = ground
         self.now = ground.start
         self.news = 0
-        self._emit, self._account = emit, account
+        self.asked: dict[str, int] = {}
+        self._emit = emit
         self._pending: list[Event] = []
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
         self._marks: dict[str, tuple[Mark, str]] = {}
-        self._asked: dict[str, int] = {}
         region = ground.estate.region(ground.region)
         contracts = ground.estate.contracts_of(ground.region)
         self.cloud = cloud
@@ -137,65 +113,9 @@ class Sandbox:
         )
         return min((at for at in times if at is not None), default=None)
 
-    def create(self, request: CreateRequest, client: str) -> Server:
-        """`Provider.create`, told to the account also when its answer is lost."""
-        before = self.cloud.state.created
-        try:
-            return self.cloud.create(request)
-        finally:
-            mark = request.mark
-            found = self.cloud.state.by_key.get((request.project, mark.key))
-            if found is not None:
-                made = self.cloud.state.created > before
-                if made:
-                    self._marks[mark.name] = (mark, request.pool)
-                self._tell(client, "create", mark.name, found, mark.epoch, changed=made)
-            self._settle()
-
-    def delete(self, server: str, expected: Mark, client: str) -> None:
-        """`Provider.delete`, told to the account also when its answer is lost."""
-        there = server in self.cloud.state.records
-        try:
-            self.cloud.delete(server, expected=expected)
-        finally:
-            gone = there and server not in self.cloud.state.records
-            self._tell(client, "delete", expected.name, server, expected.epoch, changed=gone)
-            self._settle()
-
-    def mark(self, server: str, mark: Mark | None, client: str) -> None:
-        """`Provider.mark`."""
-        self.cloud.mark(server, mark)
-        record = self.cloud.state.records[server]
-        act = "adopt" if mark is not None else "disown"
-        name = mark.name if mark is not None else record.server.name
-        if mark is not None:
-            self._marks[name] = (mark, record.pool.name)
-        self._tell(client, act, name, server, mark.epoch if mark is not None else 0, changed=True)
-        self._settle()
-
-    def ask_return(self, name: str, ends_at: int, cause_event: str, client: str) -> None:
-        """`Nodes.ask_return`: the first word opens the drain, a later one never makes it longer."""
-        before = self._asked.get(name)
-        if before is not None and name in self.work.by_instance:
-            self._tell(client, "return", name, "", 0, changed=False)
-            return
-        self.site.ask_return(name, ends_at=ends_at, cause_event=cause_event)
-        self._asked[name] = ends_at
-        self._tell(client, "return", name, "", 0, changed=True)
-        self._settle()
-
-    def remove_node(self, name: str, client: str) -> None:
-        """`Schedulers.remove_node`."""
-        try:
-            self.site.remove_node(name)
-        except Gone:
-            self._tell(client, "deregister", name, "", 0, changed=False)
-            raise
-        self._tell(client, "deregister", name, "", 0, changed=True)
-
-    def _settle(self) -> None:
-        """What a call brought about happens at once."""
-        self.advance(self.now)
+    def know(self, mark: Mark, pool: str) -> None:
+        """A server with this mark is ours to tell nodes and schedulers about."""
+        self._marks[mark.name] = (mark, pool)
 
     def _pass(self) -> None:
         for happened in self.cloud.advance(self.now):
@@ -231,11 +151,8 @@ class Sandbox:
             phase=Phase.BOOTING,
             requested_at=0,
             epoch=mark.epoch,
-            released=name in self._asked,
+            released=name in self.asked,
         )
-
-    def _tell(self, client: str, act: str, key: str, server: str, epoch: int, *, changed: bool) -> None:
-        self._account(Effect(self.now, client, act, key, server, epoch, changed))
 
     def _plan_waves(self, day: int) -> None:
         """The waves of one day; those of the next are planned when it begins."""

@@ -1,7 +1,8 @@
 """What is said over a sandbox's socket: calls with their values, answers, and errors, as JSON lines of one version.
 
-    {"id": 7, "call": "create", "with": [...]}      {"id": 7, "now": 1793, "answer": [...]}
-                                                    {"id": 7, "now": 1793, "error": "transient", "says": "503", "after": 5.0}
+    {"id": 7, "call": "create", "with": [...]}
+    {"id": 7, "now": 1793577600000, "answer": [...]}
+    {"id": 7, "now": 1793577600000, "error": "transient", "says": "503 ...", "after": 5.0}
 
 Client and server read each line by the same table; a line that is too long, no JSON, unknown, or carries one field more
 or one type other than the seam's values have, is `Garbled`. Pure: bytes in, values out.

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import cast
 
 from contracts.errors import EbbtideError, Refused
-from pools.provider import CreateRequest, Mark, VictimHint
 from simulation.adapters.monotonic import monotonic_ms
-from simulation.sandbox import Effect, Sandbox
+from simulation.sandbox import Sandbox
+from simulation.sandbox_desk import Desk, Effect
 from simulation.sandbox_protocol import (
     LONGEST_CALL,
     VERSION,
@@ -72,7 +72,9 @@ class SandboxServer:
     client's wait (`lockstep`), or a client that says `pass`, moves it.
     """
 
-    def __init__(self, sandbox: Sandbox, path: Path, *, speed: float, lockstep: bool) -> None:
+    def __init__(
+        self, sandbox: Sandbox, path: Path, *, account: Callable[[Effect], None], speed: float, lockstep: bool
+    ) -> None:
         self.sandbox = sandbox
         self._speed, self._lockstep = (0.0 if lockstep else speed), lockstep
         self._origin, self._origin_monotonic = sandbox.now, monotonic_ms()
@@ -81,17 +83,24 @@ class SandboxServer:
         self._clients: list[_Client] = []
         self._listener = _listening(path)
         self._selector.register(self._listener, selectors.EVENT_READ)
-        provider = sandbox.cloud
+        provider, desk = sandbox.cloud, Desk(sandbox, account)
         self._plain: Mapping[str, Callable[..., object]] = {
             "signals": provider.signals,
             "rates": provider.rates,
             "forward_capacity": provider.forward_capacity,
             "instances": provider.instances,
             "quota": provider.quota,
-            "publish_hints": lambda hints: provider.publish_hints(cast("tuple[VictimHint, ...]", hints)),
+            "publish_hints": provider.publish_hints,
             "view": sandbox.site.view,
             "clock": lambda: sandbox.now,
-            "pass": self._pass_time,
+            "pass": _passing(sandbox, self._speed),
+        }
+        self._effects: Mapping[str, Callable[..., object]] = {
+            "create": desk.create,
+            "delete": desk.delete,
+            "mark": desk.mark,
+            "ask_return": desk.ask_return,
+            "remove_node": desk.remove_node,
         }
 
     def serve(self, until: Callable[[], bool] = lambda: False) -> None:
@@ -137,7 +146,7 @@ class SandboxServer:
         if len(self._clients) >= MOST_CLIENTS:
             accepted.close()
             return
-        accepted.setblocking(False)
+        accepted.settimeout(0)
         client = _Client(accepted, news=self.sandbox.news)
         self._clients.append(client)
         self._selector.register(accepted, selectors.EVENT_READ, client)
@@ -162,8 +171,7 @@ class SandboxServer:
                 line = bytes(client.heard[:end])
                 del client.heard[: end + 1]
                 self._answer(client, read_call(line))
-            if len(client.heard) > LONGEST_CALL:
-                raise Garbled(f"a line is longer than {LONGEST_CALL:,} bytes")
+            _bounded(client.heard)
         except Garbled as error:
             self._send(client, write_error(0, self.sandbox.now, Refused(f"not understood: {error}")))
             self._drop(client)
@@ -182,24 +190,14 @@ class SandboxServer:
         self._send(client, line)
 
     def _done(self, client: _Client, call: Call) -> object:
-        """What the region answers to a call."""
-        sandbox, values = self.sandbox, call.values
-        match call.name:
-            case "hello":
-                return self._greet(client, *cast("tuple[int, str]", values))
-            case "create":
-                return sandbox.create(cast("CreateRequest", values[0]), client.name)
-            case "delete":
-                return sandbox.delete(*cast("tuple[str, Mark]", values), client.name)
-            case "mark":
-                return sandbox.mark(*cast("tuple[str, Mark | None]", values), client.name)
-            case "ask_return":
-                return sandbox.ask_return(*cast("tuple[str, int, str]", values), client.name)
-            case "remove_node":
-                return sandbox.remove_node(cast("str", values[0]), client.name)
-            case "signals":
-                client.news = sandbox.news
-        return self._plain[call.name](*values)
+        """What the region answers to a call; calls that have an effect say whose they are."""
+        if call.name == "hello":
+            return self._greet(client, *cast("tuple[int, str]", call.values))
+        if call.name == "signals":
+            client.news = self.sandbox.news
+        if call.name in self._effects:
+            return self._effects[call.name](*call.values, client.name)
+        return self._plain[call.name](*call.values)
 
     def _greet(self, client: _Client, version: int, name: str) -> Hello:
         if version != VERSION:
@@ -217,14 +215,8 @@ class SandboxServer:
             origin_monotonic=self._origin_monotonic,
         )
 
-    def _pass_time(self, milliseconds: object) -> int:
-        if self._speed:
-            raise Refused("time passes by itself here; start the sandbox with --lockstep or --speed 0")
-        self.sandbox.advance(self.sandbox.now + max(0, cast("int", milliseconds)))
-        return self.sandbox.now
-
     def _wait(self, client: _Client, call: Call) -> None:
-        """Answered when its time has come or there is news, and soon in any case; in lockstep waiting passes the time."""
+        """Answered when its time has come or there is news, soon in any case; in lockstep it passes the time."""
         client.waiting, client.until, client.since = call, cast("int", call.values[0]), monotonic_ms()
         sandbox = self.sandbox
         while self._lockstep and sandbox.now < client.until and sandbox.news == client.news:
@@ -260,6 +252,24 @@ class SandboxServer:
             self._clients.remove(client)
             self._selector.unregister(client.socket)
             client.socket.close()
+
+
+def _passing(sandbox: Sandbox, speed: float) -> Callable[[int], int]:
+    """Lets a client pass the time where it does not pass by itself."""
+
+    def passing(milliseconds: int) -> int:
+        if speed:
+            raise Refused("time passes by itself here; start the sandbox with --lockstep or --speed 0")
+        sandbox.advance(sandbox.now + max(0, milliseconds))
+        return sandbox.now
+
+    return passing
+
+
+def _bounded(heard: bytearray) -> None:
+    """Raises `Garbled` for a line that would not end."""
+    if len(heard) > LONGEST_CALL:
+        raise Garbled(f"a line is longer than {LONGEST_CALL:,} bytes")
 
 
 def _listening(path: Path) -> socket.socket:

@@ -1,1 +1,1 @@
-"""`ebbtide run` as a process: the sandbox behind its socket, the loop, what is left on disk, and what survives a kill."""
+"""`ebbtide run` as a process: the sandbox behind its socket, the loop, what lies on disk, and what survives a kill."""

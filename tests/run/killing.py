@@ -21,21 +21,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ebbtide import compile, keys, run, run_live, sign  # noqa: A004, F401 - loaded once, for every child
+import numpy as np
+
+from ebbtide import compile, keys, run_live, sign  # noqa: A004, F401 - loaded once, for every child
 from ebbtide.__main__ import main as command
-from repo_layout.adapters.git_lay import Authorship, lay
+from pools.gamma_table import quantile_over_mean
+from pools.interruption import Outlook
+from reconciler import placement_full  # noqa: F401 - the same
 from simulation.adapters.sandbox_client import SandboxLink
-from tests.checks.estates import changed, minimal
-from tests.reconciler.builders import ESTATE, REGION
 from tests.run.points import STAGES, Points, install
 from tests.run.reckoning import Reckoning, reckon
 from tests.run.region import SWAPS, driver, served
+from tests.run.site import Site, lay_site
 
-AUTHORSHIP = Authorship("Ann", "ann@example.org", 1_790_000_000, "Lay it down\n")
 PASSES_MS = (0, 0, 5_000, 30_000, 180_000)
 """What passes in the region between a death and the next start."""
 
-LONGEST_S = 20.0
+START_S = 0.1
+"""About what a start takes; a slow machine is struck in the first part of it."""
+
+LONGEST_S = 60.0
 """A child that takes longer hangs."""
 
 
@@ -56,33 +61,20 @@ class Killing:
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.rng = folder, random.Random(f"killing/{seed}")
         self.socket, self.state = folder / "region" / "s", folder / "state"
+        self.site = Site(folder)
         self.points = Points()
         self.report = Report()
         self._typical_s = 0.2
 
     def prepare(self) -> None:
         """Lay the estate, compile and sign it."""
+        quantile_over_mean(np.ones(1), Outlook().quantile)  # a table that each process computes once
         self.socket.parent.mkdir(parents=True)
-        files = minimal()
-        for path, old, new in SWAPS:
-            files = changed(path, (old, new), files=files)
-        lay(self.folder / "estate.git", files, AUTHORSHIP)
-        for words in (
-            ("keys", "new", str(self.folder / "keys"), "--estate", ESTATE),
-            ("compile", str(self.folder / "estate.git"), "--region", REGION, "--out", str(self.folder / "out")),
-            ("sign", str(self.folder / "out"), "--key", str(self.folder / "keys" / "ci.pem"), "--version", "1",
-             "--requester", "ann"),
-        ):  # fmt: skip
-            if self.wait(self.start(words)) != 0:
-                raise RuntimeError(f"{words[0]} failed: {self.log()}")
+        self.site = lay_site(self.folder, SWAPS, lambda words: self.wait(self.start(words)))
 
     def words(self, *more: str) -> tuple[str, ...]:
         """The command line of a run."""
-        return (
-            "run", "--provider", str(self.socket), "--state", str(self.state), "--bundle", str(self.folder / "out"),
-            "--trust", str(self.folder / "keys" / "keys.1.json"), "--accepted", str(self.state / "accepted"),
-            "--region", REGION, "--output", "json", *more,
-        )  # fmt: skip
+        return self.site.words(self.socket, self.state, *more)
 
     def start(self, words: tuple[str, ...], dies: Callable[[str, int], bool] | None = None) -> int:
         """A child that runs the command; its process id."""
@@ -114,27 +106,33 @@ class Killing:
                 raise RuntimeError(f"a child hung at {self.points.stage}: {self.log()}")
             time.sleep(0.001)  # noqa: TID251 - a child's end on this machine
 
+    def struck(self, child: int, *, starting: bool, share: float) -> int:
+        """How a child ended that was killed from outside: while it starts, or at a random moment of what follows."""
+        began = time.monotonic()
+        while not starting and self.points.stage == "starting" and time.monotonic() - began < LONGEST_S:
+            time.sleep(0.0005)  # noqa: TID251 - until it has looked round
+        time.sleep(share * (START_S if starting else self._typical_s))  # noqa: TID251 - the random moment
+        os.kill(child, signal.SIGKILL)
+        code = self.wait(child)
+        if code == -signal.SIGKILL:
+            self.report.ended["from outside"] += 1
+            self._typical_s *= 1.03  # so that on a slow machine, too, the last moments have their turn
+        else:
+            self._typical_s *= 0.9
+        return code
+
     def log(self) -> str:
         """The last words of the children."""
         return (self.folder / "log").read_text(encoding="utf-8")[-2000:]
 
     def once(self) -> None:
         """One life: started, killed unless it ended before, and noted."""
-        words = self.words("--cycles", str(self.rng.randint(1, 3)))
+        words = self.words("--cycles", str(self.rng.randint(1, 2)))
         if self.rng.random() < 0.5:
-            stage, times = self.rng.choice(STAGES), self.rng.randint(1, 4)
+            stage, times = self.rng.choice(STAGES), self.rng.choice((1, 1, 2, 3))
             code = self.wait(self.start(words, lambda at, count: at == stage and count == times))
         else:
-            delay = self.rng.uniform(0.0, 1.1 * self._typical_s)
-            began = time.monotonic()
-            child = self.start(words)
-            time.sleep(delay)  # noqa: TID251 - the random moment
-            os.kill(child, signal.SIGKILL)
-            code = self.wait(child)
-            if code == -signal.SIGKILL:
-                self.report.ended["from outside"] += 1
-            else:
-                self._typical_s = 0.8 * self._typical_s + 0.2 * (time.monotonic() - began)
+            code = self.struck(self.start(words), starting=self.rng.random() < 0.2, share=self.rng.random())
         if code == -signal.SIGKILL:
             self.report.kills += 1
             self.report.stages[self.points.stage] += 1

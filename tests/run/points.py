@@ -1,4 +1,4 @@
-"""Where a process is: each flush, rename, append and call of a reconciler as a numbered point, and death at one of them.
+"""Where a process is: each flush, rename, append and call of a reconciler as a named point, and death at one of them.
 
 Installed in a child before it runs the command. What the product calls stays what it is; the point is noted in memory
 that the parent shares, so that the parent knows where the child was when it died, and the child ends itself with the
@@ -13,7 +13,7 @@ import re
 import signal
 import socket
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 ACTS = ("create", "delete", "ask_return", "remove_node")
 STAGES = (
@@ -69,30 +69,46 @@ def install(points: Points, dies: Callable[[str, int], bool]) -> None:
         points.reached(stage, dies=dies)
 
     _watch_files(reached)
+    _watch_spool(reached)
     _watch_calls(reached)
 
 
 def _what(descriptor: int) -> str:
     try:
-        return os.readlink(f"/proc/self/fd/{descriptor}")
+        return str(Path(f"/proc/self/fd/{descriptor}").readlink())
     except OSError:
         return ""
 
 
 def _watch_files(reached: Callable[[str], None]) -> None:
-    fsync, fdatasync, replace, write = os.fsync, os.fdatasync, os.replace, os.write
+    fsync, replace = os.fsync, os.replace
     renamed = [False]
 
     def watched_fsync(descriptor: int) -> None:
-        path = _what(descriptor)
-        if path.endswith("/journal.new"):
+        journal = _what(descriptor).endswith("/journal.new")
+        if journal:
             reached("journal written, not flushed")
         fsync(descriptor)
-        if path.endswith("/journal.new"):
+        if journal:
             reached("journal flushed, not renamed")
         elif renamed[0]:
             renamed[0] = False
             reached("journal in place")
+
+    def watched_replace(source: str, target: str) -> None:
+        replace(source, target)
+        if str(target).endswith("/journal"):
+            renamed[0] = True
+            reached("journal renamed, folder not flushed")
+        elif "/store/" in str(target):
+            reached("lease written")
+
+    for name, watched in {"fsync": watched_fsync, "replace": watched_replace}.items():
+        setattr(os, name, watched)  # only in a child that is to die
+
+
+def _watch_spool(reached: Callable[[str], None]) -> None:
+    fdatasync, write = os.fdatasync, os.write
 
     def watched_fdatasync(descriptor: int) -> None:
         spool = _what(descriptor).endswith(".seg")
@@ -102,44 +118,37 @@ def _watch_files(reached: Callable[[str], None]) -> None:
         if spool:
             reached("spool flushed")
 
-    def watched_replace(source: Any, target: Any, **more: Any) -> None:
-        replace(source, target, **more)
-        if str(target).endswith("/journal"):
-            renamed[0] = True
-            reached("journal renamed, folder not flushed")
-        elif "/store/" in str(target):
-            reached("lease written")
-
-    def watched_write(descriptor: int, data: Any) -> int:
+    def watched_write(descriptor: int, data: memoryview) -> int:
         if len(data) > 1 and _what(descriptor).endswith(".seg"):
             done = write(descriptor, data[: len(data) // 2])  # a short write, as a kernel may make one
             reached("spool half appended")
             return done
         return write(descriptor, data)
 
-    os.fsync, os.fdatasync, os.replace, os.write = watched_fsync, watched_fdatasync, watched_replace, watched_write
+    for name, watched in {"fdatasync": watched_fdatasync, "write": watched_write}.items():
+        setattr(os, name, watched)
 
 
 def _watch_calls(reached: Callable[[str], None]) -> None:
     sendall, recv = socket.socket.sendall, socket.socket.recv
     asked = [""]
 
-    def watched_sendall(self: socket.socket, data: Any, *more: Any) -> None:
+    def watched_sendall(self: socket.socket, data: bytes) -> None:
         found = _CALL.search(data)
         name = asked[0] = found[1].decode() if found else ""
         if name in ACTS:
             reached(f"{name} not sent")
         else:
             reached("resting" if name == "wait" else "starting" if name == "hello" else "observing")
-        sendall(self, data, *more)
+        sendall(self, data)
         if name in ACTS:
             reached(f"{name} sent, not answered")
 
-    def watched_recv(self: socket.socket, *more: Any) -> bytes:
-        said = recv(self, *more)
+    def watched_recv(self: socket.socket, limit: int) -> bytes:
+        said = recv(self, limit)
         if asked[0] in ACTS:
             reached(f"{asked[0]} answered")
         return said
 
-    socket.socket.sendall = watched_sendall  # type: ignore[method-assign,assignment]  # only in a child that is to die
-    socket.socket.recv = watched_recv  # type: ignore[method-assign,assignment]  # the same
+    for name, watched in {"sendall": watched_sendall, "recv": watched_recv}.items():
+        setattr(socket.socket, name, watched)

@@ -19,7 +19,7 @@ from reconciler.ports import SchedulerView
 from reconciler.saved import decode
 from simulation.adapters.sandbox_client import SandboxLink
 from simulation.adapters.sandbox_server import read_account
-from simulation.sandbox import Effect
+from simulation.sandbox_desk import Effect
 
 ENDS = frozenset({EventType.INSTANCE_ENDED, EventType.INSTANCE_LOST, EventType.INSTANCE_FAILED})
 

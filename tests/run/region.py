@@ -1,10 +1,11 @@
-"""The small region that the processes of these tests run against: lively, the same for the same seed, in its own process."""
+"""The small region that the processes of these tests run against: lively, in a process of its own."""
 
 from __future__ import annotations
 
 import os
 import random
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,8 +29,8 @@ def ground(seed: int) -> Ground:
     return Ground(estate(*SWAPS), REGION, START, seed)
 
 
-def sandbox_at(path: Path, seed: int, spool: Spool) -> Sandbox:
-    """The small region, its account beside the socket."""
+def sandbox_at(seed: int, spool: Spool) -> Sandbox:
+    """The small region."""
     parameters = CloudParameters(
         estate=ESTATE, tenants=None, rate_changes_per_day=0, boot_failures=0.02, withdrawn=0.1, boot_median_s=30.0
     )
@@ -38,8 +39,12 @@ def sandbox_at(path: Path, seed: int, spool: Spool) -> Sandbox:
         standing,
         cloud_of(standing, parameters),
         emit=lambda events: void(spool.append(events)),
-        account=Account(path.with_name(path.name + ".account")),
     )
+
+
+def account_of(path: Path) -> Account:
+    """The account beside a socket."""
+    return Account(path.with_name(path.name + ".account"))
 
 
 def disturb(sandbox: Sandbox, rng: random.Random, calm: Path) -> None:
@@ -58,8 +63,28 @@ def void(_: object) -> None:
     """Drop a value."""
 
 
+def quiet(seed: int = 1) -> Sandbox:
+    """The small region without tenants, faults or ledger."""
+    standing = ground(seed)
+    return Sandbox(standing, cloud_of(standing, CloudParameters(estate=ESTATE, tenants=None)), emit=void)
+
+
 @contextmanager
-def served(path: Path, seed: int, *, lockstep: bool = True, restless: bool = False) -> Iterator[int]:
+def served_here(path: Path, sandbox: Sandbox, *, speed: float = 0.0) -> Iterator[Path]:
+    """A region served by a thread of this process while the block lasts; without a speed in lockstep."""
+    ended = threading.Event()
+    server = SandboxServer(sandbox, path, account=account_of(path), speed=speed, lockstep=not speed)
+    thread = threading.Thread(target=server.serve, args=(ended.is_set,))
+    thread.start()
+    try:
+        yield path
+    finally:
+        ended.set()
+        thread.join()
+
+
+@contextmanager
+def served(path: Path, seed: int, *, restless: bool = False) -> Iterator[int]:
     """The region in a process of its own while the block lasts; its process id."""
     child = os.fork()
     if child == 0:
@@ -68,10 +93,11 @@ def served(path: Path, seed: int, *, lockstep: bool = True, restless: bool = Fal
             ended: list[int] = []
             signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))
             with Spool(path.with_name(path.name + ".nodes")) as spool:
-                sandbox = sandbox_at(path, seed, spool)
+                sandbox = sandbox_at(seed, spool)
                 if restless:
                     disturb(sandbox, random.Random(f"restless/{seed}"), path.with_name("calm"))
-                SandboxServer(sandbox, path, speed=0.0, lockstep=lockstep).serve(lambda: bool(ended))
+                server = SandboxServer(sandbox, path, account=account_of(path), speed=0.0, lockstep=True)
+                server.serve(lambda: bool(ended))
         finally:
             os._exit(0)
     try:

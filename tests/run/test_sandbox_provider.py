@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from simulation.adapters.sandbox_client import SandboxLink, SandboxProvider
-from simulation.adapters.sandbox_server import SandboxServer
-from simulation.cloud_model import CloudParameters
 from simulation.sandbox import Ground, Sandbox
 from tests.conformance.provider_suite import ProviderSuite
-from tests.conformance.stage import ESTATE, POOLS, REGION, START, Stage
+from tests.conformance.stage import START, Stage
 from tests.conformance.test_providers import SimulatedStage
 from tests.reconciler.builders import estate
+from tests.run.region import served_here
 
 
 class SocketStage(SimulatedStage):
@@ -41,14 +39,8 @@ class TestSandboxProvider(ProviderSuite):
         path = tmp_path / "s"
         link = SandboxLink(path, client="suite")
         stage = SocketStage(link)
-        ground = Ground(estate(), "north", START, 1)
-        sandbox = Sandbox(ground, stage.cloud, emit=lambda _: None, account=lambda _: None)
-        ended = threading.Event()
-        server = SandboxServer(sandbox, path, speed=0.0, lockstep=True)
-        thread = threading.Thread(target=server.serve, args=(ended.is_set,))
-        thread.start()
-        stage.provider = SandboxProvider(link)  # type: ignore[assignment]  # the same seam over the socket
-        yield stage
-        ended.set()
-        link.close()
-        thread.join()
+        sandbox = Sandbox(Ground(estate(), "north", START, 1), stage.cloud, emit=lambda _: None)
+        with served_here(path, sandbox):
+            stage.provider = SandboxProvider(link)  # type: ignore[assignment]  # the same seam over the socket
+            yield stage
+            link.close()
