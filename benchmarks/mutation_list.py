@@ -233,7 +233,7 @@ MUTATIONS = (
     ),
     Mutation(
         "wallet-reset", "the authority's limit holds over a day", "check_money",
-        (Edit("reconciler/arbiter.py", "    if day > wallet.day:\n", "    if day:\n"),),
+        (Edit("reconciler/arbiter.py", "    if money and day > wallet.day:\n", "    if money:\n"),),
         faults="hall_wave,two_halls,power_wave,reclaim",
     ),
     Mutation(
