@@ -233,7 +233,7 @@ MUTATIONS = (
     ),
     Mutation(
         "wallet-reset", "the authority's limit holds over a day", "check_money",
-        (Edit("reconciler/arbiter.py", "    if day > wallet.day:\n", "    if day:\n"),),
+        (Edit("reconciler/arbiter.py", "    if money and day > wallet.day:\n", "    if money:\n"),),
         faults="hall_wave,two_halls,power_wave,reclaim",
     ),
     Mutation(
@@ -246,7 +246,9 @@ MUTATIONS = (
         (Edit(GUARD, "    if step.pool in eyes.closed_pools:\n        return Refusal(step, Cause.RECLAIM_OPEN",
               "    if not step.pool:\n        return Refusal(step, Cause.RECLAIM_OPEN"),
          Edit("reconciler/desired.py", "    closed = closed_pools(part, facts.now, facts.reclaims)",
-              "    closed = closed_pools(part, facts.now, ())")),
+              "    closed = closed_pools(part, facts.now, ())"),
+         Edit("reconciler/desired.py", "        room = facts.room.get(domain, Resources())",
+              "        room = Resources(10**6, 10**9, 10**6, 10**6)")),
         faults="reclaim,hall_wave,two_halls",
     ),
     Mutation(
@@ -269,7 +271,7 @@ MUTATIONS = (
     Mutation(
         "cause-broken", "every event has a cause that exists", "check_causes.Whole",
         (Edit(DIFF, "        cause, cause_event = debt.cause, debt.cause_event\n",
-              '        cause, cause_event = debt.cause, debt.cause_event + "x"\n'),),
+              '        cause, cause_event = debt.cause, "x" + debt.cause_event\n'),),
         faults="reclaim,hall_wave",
     ),
     Mutation(
