@@ -163,18 +163,18 @@ MUTATIONS = (
         faults="people_stop,reclaim,hall_wave",
     ),
     Mutation(
-        "fence-dropped", "a deposed leader stops in the middle of its list", "check_fencing",
+        "fence-dropped", "a deposed leader stops in the middle of its list", "check_fencing.Acts",
         (Edit(ACTING, "        if not self.leadership.holds():", "        if not self.leadership.epoch:"),),
         faults="pause,store_cut,api_slow,reclaim,hall_wave",
     ),
     Mutation(
-        "epoch-reused", "every term has an epoch of its own", "check_fencing",
+        "epoch-reused", "every term has an epoch of its own", "check_fencing.Epochs",
         (Edit(LEADERSHIP, "        epoch = max(watch.lease.epoch, self._seen, self.epoch) + 1",
               "        epoch = max(watch.lease.epoch, self._seen, self.epoch, 1)"),),
         faults="crash,pause,store_cut",
     ),
     Mutation(
-        "no-wait-for-term", "a new leader waits for the term and one call's limit", "check_fencing",
+        "no-wait-for-term", "a new leader waits for the term and one call's limit", "check_fencing.Waits",
         (Edit("reconciler/lease.py",
               "    return watch.since if watch.given_up else watch.since + max(terms.term, watch.lease.term)"
               " + terms.call",
@@ -194,20 +194,20 @@ MUTATIONS = (
               "            over = instance.released"),),
     ),
     Mutation(
-        "notice-deaf", "a notice is answered by a replacement at once", "check_told",
+        "notice-deaf", "a notice is answered by a replacement at once", "check_told.Notices",
         (Edit("reconciler/hearing.py", "    known = standing.get(key)\n",
               "    known = standing.get(key) or (0 if notice.reclaim else None)\n"),),
         faults="reclaim,hall_wave",
     ),
     Mutation(
-        "replace-forgotten", "lost capacity is replaced although Git is away", "check_liveness",
+        "replace-forgotten", "lost capacity is replaced although Git is away", "check_liveness.Reached",
         (Edit(CENSUS, "    if lost or broke:\n        return Debt(", "    if lost and broke:\n        return Debt("),
          Edit("reconciler/hearing.py", "    if not instance.released:\n        debts.setdefault(",
               "    if not instance:\n        debts.setdefault(")),
         faults="git_unreachable,reclaim,hall_wave,host_loss,silent_loss",
     ),
     Mutation(
-        "key-renewed", "a create without an answer is asked again under its own key", "check_debts",
+        "key-renewed", "a create without an answer is asked again under its own key", "check_debts.PaidOnce",
         (Edit(ACTING,
               "            self.tokens.hold(step.project, error)\n"
               "            self._stands(step, asked)\n            self._done.again += 1",
@@ -216,28 +216,28 @@ MUTATIONS = (
         faults="answer_lost,api_slow,reclaim,hall_wave",
     ),
     Mutation(
-        "resume-forgets", "an intent without an outcome is taken up after a crash", "check_owners",
+        "resume-forgets", "an intent without an outcome is taken up after a crash", "check_owners.Forgotten",
         (Edit(RESUME, "    for step in saved.intents:\n", "    for step in ():\n"),),
         faults="crash,reclaim,hall_wave",
     ),
     Mutation(
-        "release-repeated", "a release is never told twice, nor another victim chosen", "check_debts",
+        "release-repeated", "a release is never told twice, nor another victim chosen", "check_debts.ReleasedOnce",
         (Edit(RESUME, "    StepKind.RELEASE: _asked_to_drain,\n", ""),),
         faults="crash,commit_maxima",
     ),
     Mutation(
-        "event-lost", "no event is lost", "check_told",
+        "event-lost", "no event is lost", "check_told.Losses",
         (Edit(LOGBOOK, "                self.unrecorded = list(events if keep is None else keep)\n", ""),
          Edit(LOGBOOK, "        self.unrecorded = told\n        position", "        position")),
         faults="disk_full,crash,reclaim,hall_wave",
     ),
     Mutation(
-        "wallet-reset", "the authority's limit holds over a day", "check_money",
+        "wallet-reset", "the authority's limit holds over a day", "check_money.Authority",
         (Edit("reconciler/arbiter.py", "    if money and day > wallet.day:\n", "    if money:\n"),),
         faults="hall_wave,two_halls,power_wave,reclaim",
     ),
     Mutation(
-        "bill-open", "each bill of a lost instance has its end", "check_money",
+        "bill-open", "each bill of a lost instance has its end", "check_money.Usage",
         (Edit(CENSUS, "        census.events.append(billing.ended(instance, at=at, scribe=scribe))\n", ""),),
         faults="host_loss,silent_loss,power_wave",
     ),
@@ -257,14 +257,14 @@ MUTATIONS = (
         faults="commit_maxima,commit_removal",
     ),
     Mutation(
-        "breaker-latches", "what stopped goes on when it is over", "check_liveness",
+        "breaker-latches", "what stopped goes on when it is over", "check_liveness.Cleared",
         (Edit(BLAST, "    cycles = min(RAMP_CYCLES, state.cycles_since_blind + 1) if sees else 0", "    cycles = 0"),
          Edit(BLAST, "        allowed = max(1, int(whole * ramp))",
               "        allowed = int(whole * ramp) if ramp == 1 else 0")),
         faults="api_down,reclaim",
     ),
     Mutation(
-        "drain-never-ends", "what has drained is given back", "check_liveness",
+        "drain-never-ends", "what has drained is given back", "check_liveness.Drained",
         (Edit(DIFF, '            if drained in ("verified", "overrun"):', '            if drained == "never":'),
          Edit(DIFF, "            elif over:\n", "            elif over and not drained:\n")),
     ),
@@ -275,7 +275,7 @@ MUTATIONS = (
         faults="reclaim,hall_wave",
     ),
     Mutation(
-        "twin-kept", "a second server under one key is found and taken away", "check_owners",
+        "twin-kept", "a second server under one key is found and taken away", "check_owners.Twins",
         (Edit(SIGHTING, "        twins.append(twin)\n", ""),),
         faults="no_client_token,answer_lost,api_slow,reclaim",
     ),
