@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,8 +28,12 @@ from time import perf_counter
 from typing import Self
 
 from benchmarks.mutation_list import MUTATIONS, Mutation
+from simulation.hunted import drawn, small
 
 ROOT = Path(__file__).parents[1]
+MOST_SEEDS = 2_000
+"""Seeds that are looked through for those that draw a rare pair of kinds."""
+
 LONGEST_S = 600
 """One history; a change may make one that never ends."""
 
@@ -134,33 +138,47 @@ def mutated(mutation: Mutation, folder: Path) -> None:
         path.write_text(text.replace(edit.old, edit.new), encoding="utf-8")
 
 
+def seeds_of(mutation: Mutation) -> Iterator[int]:
+    """The first seeds that draw what the mutation needs, as many as it is given."""
+    needs = [kind for kind in mutation.needs.split(",") if kind]
+    found = 0
+    for seed in range(1, MOST_SEEDS):
+        there = {fault.kind for fault in drawn(seed, mutation.days, small(), needs)}
+        if there.issuperset(needs):
+            found += 1
+            yield seed
+        if found == mutation.seeds:
+            return
+
+
 def tried(mutation: Mutation, unchanged: Unchanged) -> Tried:
     """Hunt the mutation down: seed after seed, until its checker complains where it is silent about the product as it
     is.
     """
     began = perf_counter()
     elsewhere: dict[str, int] = {}
-    said, seed = "", 0
+    said, seed, passed = "", 0, 0
     try:
         with tempfile.TemporaryDirectory(prefix="ebbtide-mutation-") as folder:
             mutated(mutation, Path(folder))
             with Passing(Path(folder)) as passing:
-                for seed in range(1, mutation.seeds + 1):
+                for seed in seeds_of(mutation):
+                    passed += 1
                     found = passing.broken(mutation, seed)
                     if not found:
                         continue
                     anyway = unchanged.broken(mutation, seed)
                     if mutation.checker in found.keys() - anyway.keys():
                         said = found[mutation.checker]
-                        return Tried(mutation, CAUGHT, seed, seed, perf_counter() - began, said, elsewhere)
+                        return Tried(mutation, CAUGHT, seed, passed, perf_counter() - began, said, elsewhere)
                     for checker in found.keys() - anyway.keys():
                         elsewhere.setdefault(checker, seed)
                     if mutation.checker in found:
                         said = f"seed {seed} breaks it without the mutation too"
     except ChildProcessError as error:
-        return Tried(mutation, FAILED, seed, seed, perf_counter() - began, str(error), elsewhere)
+        return Tried(mutation, FAILED, seed, passed, perf_counter() - began, str(error), elsewhere)
     verdict = ELSEWHERE if elsewhere else MISSED
-    return Tried(mutation, verdict, 0, seed, perf_counter() - began, said, elsewhere)
+    return Tried(mutation, verdict, 0, passed, perf_counter() - began, said, elsewhere)
 
 
 def all_tried(mutations: Sequence[Mutation], *, jobs: int, told: Callable[[Tried], None]) -> list[Tried]:
