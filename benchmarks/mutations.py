@@ -2,7 +2,7 @@
 
 A mutation is exact text in a file and what stands there instead. It is applied to a copy of the packages in a temporary
 folder; a process of its own lets histories pass there, seed after seed, until the checker that guards the promise
-complains. A history in which the product itself breaks that promise proves nothing, so the same question is asked of the
+complains. A history in which the product itself breaks that promise proves nothing, so the same is asked of the
 unchanged product too, and only the difference counts. Used by `benchmarks.simulate`; `benchmarks.mutation_list` holds
 the list.
 
