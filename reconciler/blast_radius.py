@@ -175,4 +175,10 @@ def over(step: Step, kind: StepKind, left: Mapping[StepKind, Room], counts: Mapp
 
 
 def _add(history: History, at: int, count: int) -> History:
-    return (*history, (at, count)) if count else history
+    """So many more at `at`: one entry for each time, and none for what came to nothing."""
+    if not count:
+        return history
+    if history and history[-1][0] == at:
+        *earlier, (_, already) = history
+        return (*earlier, (at, already + count)) if already + count else tuple(earlier)
+    return (*history, (at, count))

@@ -14,7 +14,7 @@ from typing import TypeVar
 from contracts.errors import EbbtideError
 from ledger.events import Event
 from pools.provider import Signals
-from reconciler import guard
+from reconciler import fencing, guard
 from reconciler.acting import Acting, Ports, answered
 from reconciler.appraisal import Appraiser
 from reconciler.cycle import Decision, Memory, Seen, decide
@@ -60,6 +60,8 @@ class Reconciler:
             terms=ports.terms,
             sole=ports.sole,
         )
+        if self.logbook.lineage:
+            self.leadership.raise_above(self.memory.epoch)
         self.reservations = Reservations(
             ports.store, key=f"reservations/{self.part.region}", leadership=self.leadership
         )
@@ -79,7 +81,7 @@ class Reconciler:
         leads = not dry_run and self._leads()
         self._look()
         seen = self.observe(led=leads or dry_run)
-        if leads and seen.leap_ms and not self.leadership.confirm():
+        if leads and self._outdone(seen):
             leads, seen = False, replace(seen, led=False)
         seen = replace(seen, wallet=self.reservations.read(self.memory.wallet, day=seen.day, leads=leads))
         if not leads:
@@ -116,6 +118,21 @@ class Reconciler:
             return False
         self.memory = replace(owned, epoch=self.leadership.epoch)
         return True
+
+    def _outdone(self, seen: Seen) -> bool:
+        """Whether a server shows a term as late as ours that is not ours, or the store does not confirm ours after the
+        machine's clocks moved apart: then ours has ended.
+        """
+        above = fencing.outdone(
+            seen.listing,
+            estate=self.part.estate.settings.estate,
+            region=self.part.region,
+            epoch=self.leadership.epoch,
+            known=self.memory.fleet.instances,
+        )
+        if above:
+            self.leadership.raise_above(above)
+        return above > 0 or (seen.leap_ms != 0 and not self.leadership.confirm())
 
     def _look(self) -> None:
         """What the reviewed files say now; another commit is another partition."""

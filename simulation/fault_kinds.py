@@ -34,9 +34,11 @@ CLOUD = {
         "a domain gives notice to SIZE % of its hosts, and takes it back", 1.2, (5, 20), "domain", (30, 90)
     ),
     "host_loss": Recipe(
-        "SIZE % of a domain's hosts die without notice; the event stream says so", 1.0, (20, 90), "domain", (10, 60)
+        "SIZE % of a domain's hosts die without notice; the event stream says so", 1.0, (20, 90), "any_domain", (10, 60)
     ),
-    "silent_loss": Recipe("SIZE % of a domain's hosts vanish, and nothing says so", 0.8, (20, 90), "domain", (10, 60)),
+    "silent_loss": Recipe(
+        "SIZE % of a domain's hosts vanish, and nothing says so", 0.8, (20, 90), "any_domain", (10, 60)
+    ),
     "maintenance": Recipe("a domain's hosts are maintained one after another", 0.6, (20, 60), "domain", (2, 4)),
     "migration": Recipe("SIZE % of a domain's servers migrate to another aggregate", 0.8, (1, 1), "domain", (10, 80)),
     "drill": Recipe("SIZE hosts of a domain are drilled", 0.6, (3, 6), "domain", (1, 1)),
