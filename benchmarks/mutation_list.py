@@ -324,10 +324,10 @@ MUTATIONS = (
         "outdone-ignored", "a mark of a later term ends ours", "check_fencing.Epochs",
         (Edit(LOOP, "        return above > 0", "        return False"),
          Edit(LOOP, "            self.leadership.raise_above(above)", "            pass")),
-        faults="store_restored,store_lost,empty_disk,crash,pause,reclaim", needs="store_restored,crash",
+        faults="site_lost,reclaim,hall_wave", needs="site_lost",
     ),
     Mutation(
-        "others-acts-ignored", "a memory that others have acted beyond is not gone on with", "check_told.Losses",
+        "others-acts-ignored", "a memory that others have acted beyond is not gone on with", "check_debts.PaidOnce",
         (Edit(LOGBOOK, "        return Memory() if beyond else at_term(memory, self._ports.clock())",
               "        return at_term(memory, self._ports.clock())"),),
         faults="crash,pause,store_cut,control_down,reclaim,commit_maxima", needs="crash,pause",
