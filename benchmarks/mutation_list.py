@@ -42,6 +42,7 @@ LEADERSHIP = "reconciler/leadership.py"
 LOOP = "reconciler/loop.py"
 LOGBOOK = "reconciler/logbook.py"
 RESUME = "reconciler/resume.py"
+ABSENCE = "reconciler/absence.py"
 CENSUS = "reconciler/census.py"
 DIFF = "reconciler/diff.py"
 SIGHTING = "reconciler/sighting.py"
@@ -130,9 +131,9 @@ MUTATIONS = (
     ),
     Mutation(
         "liar-believed", "an improbable share gone at once is not believed", "check_blind.Acts",
-        (Edit(CENSUS,
+        (Edit(ABSENCE,
               "    return missing > FEW and missing * 100 > alive * sight.improbable_percent", "    return False"),
-         Edit(CENSUS, "BELIEVED_AFTER_MS = 60_000", "BELIEVED_AFTER_MS = 0"),
+         Edit(ABSENCE, "BELIEVED_AFTER_MS = 60_000", "BELIEVED_AFTER_MS = 0"),
          Edit(GUARD, "    if eyes.unexplained * 100 > eyes.alive * limits.improbable_share and eyes.unexplained > FEW:",
               "    if eyes.unexplained > 10**9:")),
         faults="listing_half,reclaim", needs="listing_half",
@@ -245,7 +246,7 @@ MUTATIONS = (
     ),
     Mutation(
         "bill-open", "each bill of a lost instance has its end", "check_money.Invoice",
-        (Edit(CENSUS, "        census.events.append(billing.ended(instance, at=at, scribe=scribe))\n", ""),),
+        (Edit(ABSENCE, "        census.events.append(billing.ended(instance, at=at, scribe=scribe))\n", ""),),
         faults="host_loss,silent_loss,power_wave",
     ),
     Mutation(

@@ -260,11 +260,10 @@ class Acting:
         pool = self.part.pool_by_name.get(instance.pool)
         window_s = pool.notice_window_s if pool else self.part.estate.region(self.part.region).notice_window
         ends_at = now + (window_s * 1000 if instance.joined_at else NOT_THERE_YET_MS)
-        asked = event_id(EventType.RELEASE_ASKED, self._scribe.region, step.instance)
         heard = True
         if instance.joined_at:
             try:
-                answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at, cause_event=asked))
+                answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at, cause_event=step.told))
             except Gone:  # no node is there to drain: its end is as good as agreed
                 pass
             except Transient:  # it may have heard: this one drains, and is asked again until it answers
@@ -272,12 +271,10 @@ class Acting:
                 self._done.again += 1
             except EbbtideError as error:
                 self.breach = _breach(error) or self.breach
-                self._instances[step.instance] = replace(instance, release_told=True)
+                self._instances[step.instance] = replace(instance, release_event=step.told)
                 self._done.undone.append(step)
                 return
-        self._instances[step.instance] = released(
-            instance, step, region=self._scribe.region, ends_at=ends_at, heard=heard
-        )
+        self._instances[step.instance] = released(instance, step, ends_at=ends_at, heard=heard)
 
     def _delete(self, step: Step) -> None:
         """Delete a server that is done with; of twins the one that its instance is not, and never the last."""

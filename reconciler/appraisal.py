@@ -27,10 +27,10 @@ from pools.kinds import Assumptions
 from pools.provider import RateCard
 from pools.ranking import Ranking, Rates, guaranteed_micro, move_cost_micro, rank, settle
 from reconciler import evidence
-from reconciler.census import Census
 from reconciler.desired import Partition
 from reconciler.drafts import Scribe
 from reconciler.problem import Offers, Resources
+from reconciler.sight import Census
 
 if TYPE_CHECKING:
     from reconciler.cycle import Seen

@@ -1,6 +1,7 @@
 """The events between which an instance is paid for, and the one that says where it is paid from then on.
 
-Called by `census` and by the loop, always with the provider's time where it told one.
+Called by `census` and by the loop, always with the provider's time where it told one. What they say follows from the
+mark and the provider's word alone, never from what one replica remembers: another one tells them again, to the letter.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ledger.causes import Cause
-from ledger.events import Event, EventType
+from ledger.events import Event, EventType, Paid
 from pools.provider import Lifecycle, LifecycleKind
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Instance, number_in
@@ -42,12 +43,21 @@ def found_again(instance: Instance, *, active: bool, scribe: Scribe) -> tuple[In
     return after, (started(after, pool=after.pool, at=scribe.now, scribe=scribe),)
 
 
+def purpose(instance: Instance, region: str) -> Cause:
+    """What an instance is there for, as its mark says it: the same for everybody, whatever it was asked for in place
+    of.
+    """
+    if not number_in(instance.name, region):
+        return Cause.ADOPTION_REVIEWED
+    return {Paid.FLOOR: Cause.FLOOR, Paid.FALLBACK: Cause.SHORTFALL}.get(instance.paid, Cause.CLAIM_GREW)
+
+
 def started(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:
     """Billing of the instance begins at `at`."""
     return scribe.event(
         EventType.INSTANCE_STARTED,
         instance.name,
-        instance.cause,
+        purpose(instance, scribe.region),
         at=at,
         caused_by=event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name),
         workload=instance.workload,
@@ -72,13 +82,16 @@ def moved(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:
 
 
 def ended(instance: Instance, *, at: int, scribe: Scribe) -> Event:
-    """Billing of the instance ends at `at`."""
+    """Billing of the instance ends at `at`. Why it went is what its notice, release, failure or loss says; of one that
+    runs on without us nothing else does.
+    """
+    disowned = instance.cause is Cause.DISOWNED_BY_REVIEW
     return scribe.event(
         EventType.INSTANCE_ENDED,
         instance.name,
-        instance.cause,
+        instance.cause if disowned else Cause.ACCOUNTING,
         at=at,
-        caused_by=instance.cause_event,
+        caused_by=event_id(EventType.INSTANCE_STARTED, scribe.region, instance.name),
         workload=instance.workload,
         pool=instance.pool,
         instance=instance.name,

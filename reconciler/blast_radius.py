@@ -76,7 +76,9 @@ def spends(step: Step, fleet: Fleet) -> StepKind | None:
 def agreed(step: Step, fleet: Fleet) -> bool:
     """Whether a release was decided before, and only its word to the node goes out again."""
     instance = fleet.instances.get(step.instance)
-    return step.kind is StepKind.RELEASE and instance is not None and (instance.released or instance.release_told)
+    if step.kind is not StepKind.RELEASE or instance is None:
+        return False
+    return instance.released or bool(instance.release_event)
 
 
 def aged(

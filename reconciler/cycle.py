@@ -25,6 +25,7 @@ from reconciler.fleet import Fleet
 from reconciler.placement import place
 from reconciler.ports import Demand, SchedulerView
 from reconciler.problem import Placement
+from reconciler.sight import Census, Sight
 from reconciler.standing import committed_lot, ground_of, spreads_of
 from reconciler.steps import ADDS, Refusal, Step
 from reconciler.twins import twin_steps
@@ -218,7 +219,7 @@ def _standing(
 def _facts(
     seen: Seen,
     claimed: Mapping[str, claims.Claim],
-    counted: census.Census,
+    counted: Census,
     appraisal: Appraisal,
     ruling: arbiter.Ruling,
     *,
@@ -251,7 +252,7 @@ class _Told:
 
 
 def _difference(
-    part: Partition, memory: Memory, seen: Seen, counted: census.Census, placement: Placement, told: _Told
+    part: Partition, memory: Memory, seen: Seen, counted: Census, placement: Placement, told: _Told
 ) -> diff.Difference:
     """What has to happen so that the fleet becomes what the placement says."""
     projects = frozenset(part.estate.region(part.region).projects)
@@ -284,16 +285,15 @@ def _count(
     scribe: Scribe,
     *,
     clock: str,
-) -> census.Census:
+) -> Census:
     region = part.estate.region(part.region)
     return census.take(
         memory.fleet,
-        census.Sight(
+        Sight(
             now=seen.now,
             estate=part.estate.settings.estate,
             region=part.region,
-            # while nobody can tell the time, nothing is late
-            join_timeout_s=NEVER_S if clock else region.join_timeout,
+            join_timeout_s=NEVER_S if clock else region.join_timeout,  # nobody can tell the time: nothing is late
             signals=seen.signals,
             listing=seen.listing,
             nodes=seen.schedulers.nodes,

@@ -48,7 +48,7 @@ class Logbook:
         if content is None:
             return Memory()
         saved = decode(content)
-        found: Resumed = resume(saved, region=self._region, position=self._ports.recorder.position())
+        found: Resumed = resume(saved, position=self._ports.recorder.position())
         self._appraiser.take_up(learnt_of(saved.lessons, found.memory.fleet, self._appraiser.outlook))
         self.lineage = saved.lineage
         self._record(found.events)

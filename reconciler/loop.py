@@ -22,7 +22,7 @@ from reconciler.desired import Partition
 from reconciler.drafts import Scribe
 from reconciler.leadership import Leadership
 from reconciler.logbook import Logbook
-from reconciler.outcomes import announced
+from reconciler.outcomes import announced, named
 from reconciler.ports import SchedulerView
 from reconciler.reservations import Reservations
 from reconciler.steps import Step, StepKind, finishes
@@ -89,6 +89,7 @@ class Reconciler:
         decision = decide(self.part, self.memory, seen, self.appraiser, self.desired.commit)
         decision, unpaid = self.reservations.settle(decision, seen, self.memory)
         going, waiting = self.acting.tokens.admit(decision.allowed)
+        going = named(going, decision.memory.fleet, self._scribe())
         waiting += unpaid
         if not self._note(decision.memory, decision.events, going):
             # what cannot be written down is not begun; what was agreed before goes on

@@ -132,10 +132,11 @@ class CloudState:
             )
         )
 
-    def tell(self, kind: LifecycleKind, record: Record, reason: str = "") -> None:
+    def tell(self, kind: LifecycleKind, record: Record, reason: str = "", *, taken: bool = False) -> None:
         """Says one lifecycle event in the provider's stream."""
         row = record.server
-        self.log.say(Lifecycle(self.now, kind, row.id, row.name, record.pool.name, reason))
+        where = row.project, row.mark
+        self.log.say(Lifecycle(self.now, kind, row.id, row.name, record.pool.name, reason, *where, taken))
 
     def change(self, record: Record, row: Server) -> None:
         """Gives the record a new row; the next listing is built anew."""
@@ -218,7 +219,7 @@ def end(state: CloudState, record: Record, cause: EndCause, *, reason: str = "",
     state.version += 1
     kind = LifecycleKind.FAILED if cause in (EndCause.LOST, EndCause.HOST_FAILURE) else LifecycleKind.DELETED
     if told:
-        state.tell(kind, record, reason or cause.value)
+        state.tell(kind, record, reason or cause.value, taken=cause is not EndCause.DELETED)
     state.happen(HappeningKind.ENDED, record, cause=cause, reclaim=notice.reclaim if notice else "", told=told)
     if notice is not None and notice.kind is NoticeKind.RECLAIM:
         account = state.accounts[notice.reclaim]

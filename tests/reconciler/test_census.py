@@ -9,9 +9,11 @@ import pytest
 from ledger.causes import Cause
 from ledger.events import EventType, Paid
 from pools.provider import Advisory, FaultKind, Lifecycle, LifecycleKind, Listing, Mark, Part, Signals, Status
-from reconciler.census import BELIEVED_AFTER_MS, Census, Sight, take
+from reconciler.absence import BELIEVED_AFTER_MS
+from reconciler.census import take
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.ports import NodeView
+from reconciler.sight import Census, Sight
 from tests.reconciler.builders import (
     ESTATE,
     FORECAST,
@@ -251,7 +253,8 @@ def test_an_explained_wave_is_never_improbable() -> None:
 
 def test_every_loss_ends_the_bill_even_when_the_provider_says_nothing() -> None:
     missing = instance(missing_since=START - 2 * MINUTE)
-    census = passed(fleet(missing), sight())
+    gone = passed(fleet(missing), sight()).fleet
+    census = passed(gone, sight(now=START + 60 * MINUTE))
     ends = [event for event in census.events if event.type is EventType.INSTANCE_ENDED]
     assert [event.occurred_at for event in ends] == [START - 2 * MINUTE]
 
