@@ -193,7 +193,7 @@ MUTATIONS = (
         "drain-skipped", "a release is always a drain first", "check_drains.BeforeDelete",
         (Edit(ACTING,
               "                answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at,"
-              " cause_event=asked))",
+              " cause_event=step.told))",
               "                ends_at = now"),),
     ),
     Mutation(
@@ -335,15 +335,15 @@ MUTATIONS = (
     ),
     Mutation(
         "drain-uncaused", "a drain begins for a notice or for an agreed return", "check_drains.Outcomes",
-        (Edit(ACTING, "        asked = event_id(EventType.RELEASE_ASKED, self._scribe.region, step.instance)",
-              "        asked = event_id(EventType.INSTANCE_REQUESTED, self._scribe.region, step.instance)"),),
+        (Edit(ACTING, "cause_event=step.told))", 'cause_event="x" + step.told))'),),
         faults="commit_maxima",
     ),
     Mutation(
-        "drain-late", "a drain ends inside its window", "check_drains.Windows",
-        (Edit("agent/deadline.py", "    return now + max(0, min(remaining, by_clock))",
-              "    return now + max(0, min(remaining, by_clock)) + 60_000"),),
-        faults="notice_late,reclaim,hall_wave", needs="notice_late,reclaim",
+        "withdrawn-for-good", "every notice that a node hears begins a drain at once", "check_drains.Windows",
+        (Edit("agent/deadline.py",
+              "    if any(key == notice.key and notice.issued_at <= issued for key, issued in notices.withdrawn):",
+              "    if notices.withdrawn:"),),
+        faults="withdrawn,reclaim,hall_wave", needs="withdrawn,reclaim",
     ),
     Mutation(
         "intent-unwritten", "what is about to be done is written down before", "check_told.Requests",
