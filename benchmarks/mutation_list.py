@@ -193,7 +193,7 @@ MUTATIONS = (
         "drain-skipped", "a release is always a drain first", "check_drains.BeforeDelete",
         (Edit(ACTING,
               "                answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at,"
-              " cause_event=asked))",
+              " cause_event=step.told))",
               "                ends_at = now"),),
     ),
     Mutation(
@@ -325,25 +325,25 @@ MUTATIONS = (
         "outdone-ignored", "a mark of a later term ends ours", "check_fencing.Epochs",
         (Edit(LOOP, "        return above > 0", "        return False"),
          Edit(LOOP, "            self.leadership.raise_above(above)", "            pass")),
-        faults="store_restored,store_lost,empty_disk,crash,pause,reclaim", needs="store_restored,crash",
+        faults="site_lost,reclaim,hall_wave", needs="site_lost",
     ),
     Mutation(
-        "others-acts-ignored", "a memory that others have acted beyond is not gone on with", "check_told.Losses",
+        "others-acts-ignored", "a memory that others have acted beyond is not gone on with", "check_debts.PaidOnce",
         (Edit(LOGBOOK, "        return Memory() if beyond else at_term(memory, self._ports.clock())",
               "        return at_term(memory, self._ports.clock())"),),
         faults="crash,pause,store_cut,control_down,reclaim,commit_maxima", needs="crash,pause",
     ),
     Mutation(
         "drain-uncaused", "a drain begins for a notice or for an agreed return", "check_drains.Outcomes",
-        (Edit(ACTING, "        asked = event_id(EventType.RELEASE_ASKED, self._scribe.region, step.instance)",
-              "        asked = event_id(EventType.INSTANCE_REQUESTED, self._scribe.region, step.instance)"),),
+        (Edit(ACTING, "cause_event=step.told))", 'cause_event="x" + step.told))'),),
         faults="commit_maxima",
     ),
     Mutation(
-        "drain-late", "a drain ends inside its window", "check_drains.Windows",
-        (Edit("agent/deadline.py", "    return now + max(0, min(remaining, by_clock))",
-              "    return now + max(0, min(remaining, by_clock)) + 60_000"),),
-        faults="notice_late,reclaim,hall_wave", needs="notice_late,reclaim",
+        "withdrawn-for-good", "every notice that a node hears begins a drain at once", "check_drains.Windows",
+        (Edit("agent/deadline.py",
+              "    if any(key == notice.key and notice.issued_at <= issued for key, issued in notices.withdrawn):",
+              "    if notices.withdrawn:"),),
+        faults="withdrawn,reclaim,hall_wave", needs="withdrawn,reclaim",
     ),
     Mutation(
         "intent-unwritten", "what is about to be done is written down before", "check_told.Requests",

@@ -127,6 +127,9 @@ MACHINE = {
         (1, 40),
     ),
     "control_down": Recipe("both replicas are dead", 0.3, (20, 240)),
+    "site_lost": Recipe(
+        "both replicas, their disks and the lease store are gone; others start with nothing", 0.25, (5, 60)
+    ),
     "standby_dies": Recipe("the replica that does not lead dies, and starts again", 0.6, (2, 60)),
     "clock_forward": Recipe("the leader's clock is SIZE seconds ahead", 0.6, (2, 45), "", (3, 90_000)),
     "clock_back": Recipe("the leader's clock is SIZE seconds behind", 0.6, (2, 45), "", (3, 90_000)),

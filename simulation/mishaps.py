@@ -48,6 +48,7 @@ class Mishaps:
             "pause": self._doom,
             "guest_pause": self._doom,
             "control_down": self._kill_all,
+            "site_lost": self._lose_site,
             "standby_dies": self._kill_standby,
             "clock_forward": self._skew,
             "clock_back": self._skew,
@@ -61,6 +62,7 @@ class Mishaps:
             "empty_disk": self._doom_over,
             "standby_dies": self._standby_back,
             "control_down": self._all_back,
+            "site_lost": self._site_anew,
             "clock_forward": self._unskew,
             "clock_back": self._unskew,
             "disk_full": partial(self._heal, "full"),
@@ -131,6 +133,17 @@ class Mishaps:
         for replica in self._group.all:
             if replica.process is None and not self._down:
                 replica.start_at = self._scene.world.now
+
+    def _lose_site(self, fault: Fault) -> None:
+        self._kill_all(fault)
+        self._scene.store.values.clear()
+
+    def _site_anew(self, fault: Fault) -> None:
+        """Others start on empty disks; who is in the middle of something dies there, and keeps its own."""
+        for replica in self._group.all:
+            if replica.process is None:
+                replica.new_machine()
+        self._all_back(fault)
 
     def _kill_standby(self, fault: Fault) -> None:
         leader = self._group.leader()

@@ -173,6 +173,7 @@ ALONE: dict[tuple[str, float, str, int], Seen] = {
     ("empty_disk", 5, "after", 2): _killed("empty"),
     ("pause", 20, "before", 1): _led_by_b,
     ("guest_pause", 20, "before", 1): _led_by_b,
+    ("site_lost", 60, "", 0): lambda w: {led.replica for led in w.chronicle.led if led.at > AT} < {"a.2", "b.2"},
     ("control_down", 60, "", 0): lambda w: not [x for x in w.chronicle.looks if AT <= x.at < AT + 59 * MINUTE],
     ("standby_dies", 20, "", 0): lambda w: [name for _, name, _ in w.chronicle.killed] == ["b"],
     ("store_cut", 20, "", 0): _led_by_b,
