@@ -92,15 +92,15 @@ class Done:
 
 
 class Tokens:
-    """The token buckets of the partition's projects."""
+    """The token buckets of the partition's projects. A bucket lives no longer than its process: time is monotonic."""
 
-    def __init__(self, limits: GuardLimits, clock: Callable[[], int]) -> None:
-        self._limits, self._clock = limits, clock
+    def __init__(self, limits: GuardLimits, monotonic: Callable[[], int]) -> None:
+        self._limits, self._monotonic = limits, monotonic
         self._buckets: dict[str, pacing.Bucket] = {}
 
     def take(self, project: str) -> bool:
         """Whether one more call may go out to the project now."""
-        now = self._clock()
+        now = self._monotonic()
         bucket = self._buckets.get(project) or pacing.full(self._limits.call_rate, self._limits.call_burst, now)
         self._buckets[project], free = pacing.take(bucket, now)
         return free
@@ -118,7 +118,7 @@ class Tokens:
         wait_s = error.retry_after_s if isinstance(error, Transient) else None
         bucket = self._buckets.get(project)
         if bucket is not None and wait_s is not None:
-            self._buckets[project] = pacing.close(bucket, self._clock() + int(wait_s * 1000))
+            self._buckets[project] = pacing.close(bucket, self._monotonic() + int(wait_s * 1000))
 
 
 class Acting:
@@ -131,7 +131,7 @@ class Acting:
         self.appraiser = appraiser
         self.breach = ""
         self.watch = clocks.Watch(ports.clock, ports.monotonic)
-        self.tokens = Tokens(part.estate.region(part.region).guard, ports.clock)
+        self.tokens = Tokens(part.estate.region(part.region).guard, ports.monotonic)
         self._instances: dict[str, Instance] = {}
         self._settled: set[str] = set()
         self._adopting: set[str] = set()
@@ -181,11 +181,11 @@ class Acting:
 
     def _halt(self) -> tuple[Cause, str] | None:
         """Why nothing more may go out, in the middle of a list or not."""
-        if not self.leadership.holds():
-            return Cause.LEASE_LOST, "the lease ended before this step"
         leap_ms = self.watch.leap()
         if leap_ms:
             return Cause.CLOCK_JUMPED, f"the clock was set by {leap_ms / 1000:.1f} s before this step"
+        if not self.leadership.holds():
+            return Cause.LEASE_LOST, "the lease ended before this step"
         stopped = self.stopped()
         return (Cause.STOPPED, stopped) if stopped else None
 

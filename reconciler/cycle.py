@@ -26,13 +26,10 @@ from reconciler.placement import place
 from reconciler.ports import Demand, SchedulerView
 from reconciler.problem import Placement
 from reconciler.standing import committed_lot, ground_of, spreads_of
+from reconciler.steady import steadied
 from reconciler.steps import ADDS, Refusal, Step
 from reconciler.twins import twin_steps
 from repo_layout.documents import DirectoryEntry
-
-NEVER_S = 10**9
-"""Longer than anything is waited for."""
-
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -110,9 +107,10 @@ class Decision:
 
 def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, commit: str) -> Decision:
     """The next memory, the steps that may go out, the refusals, and the events of this cycle."""
+    clock = clock_doubt(part, memory, seen)
+    memory, seen = steadied(memory, seen, clock)
     scribe = Scribe(part.region, seen.now, commit, memory.epoch)
     seen = replace(seen, schedulers=heard(part, seen))
-    clock = clock_doubt(part, memory, seen)
     reclaims = open_reclaims(memory.reclaims, seen)
     paused = paused_in(part)
     removal = removals.judge(part, commit, memory.baseline, signed=seen.signed, now=seen.now)
@@ -293,7 +291,7 @@ def _count(
             estate=part.estate.settings.estate,
             region=part.region,
             # while nobody can tell the time, nothing is late
-            join_timeout_s=NEVER_S if clock else region.join_timeout,
+            join_timeout_s=10**9 if clock else region.join_timeout,
             signals=seen.signals,
             listing=seen.listing,
             nodes=seen.schedulers.nodes,

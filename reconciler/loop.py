@@ -57,6 +57,7 @@ class Reconciler:
             key=f"lease/{self.part.region}",
             holder=ports.holder,
             monotonic=ports.monotonic,
+            clock=ports.clock,
             terms=ports.terms,
             sole=ports.sole,
         )
