@@ -31,6 +31,7 @@ from reconciler.steps import ADDS, Refusal, Step
 from reconciler.twins import twin_steps
 from repo_layout.documents import DirectoryEntry
 
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What one round of observation brought; None where the other side did not answer.

@@ -136,9 +136,7 @@ class Histories(FaultyRegion):
         def monotonic() -> int:
             return offset + (self.now - self.away[mine]) * rate // 1000
 
-        self.leaders.append(
-            Leadership(wire, key=KEY, holder=f"r{number}", monotonic=monotonic, clock=lambda: self.now)
-        )
+        self.leaders.append(Leadership(wire, key=KEY, holder=f"r{number}", monotonic=monotonic, clock=lambda: self.now))
 
     def _note(self) -> None:
         """Every tenure that began has an epoch of its own, above all before while the store was whole."""
