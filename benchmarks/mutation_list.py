@@ -38,6 +38,7 @@ class Mutation:
 GUARD = "reconciler/guard.py"
 BLAST = "reconciler/blast_radius.py"
 ACTING = "reconciler/acting.py"
+BRAKE = "reconciler/brake.py"
 LEADERSHIP = "reconciler/leadership.py"
 LOOP = "reconciler/loop.py"
 LOGBOOK = "reconciler/logbook.py"
@@ -119,7 +120,8 @@ MUTATIONS = (
     Mutation(
         "clock-trusted", "a clock that jumped stops everything", "check_blind.Acts",
         (Edit(GUARD, "    if eyes.clock:\n        found.append((Cause.CLOCK_JUMPED, eyes.clock))\n", ""),
-         Edit(ACTING, "        if leap_ms:\n            return Cause.CLOCK_JUMPED",
+         Edit(LEADERSHIP, "leap_ms = 0 if self._sole else", "leap_ms = 0 if self._holder else"),
+         Edit(BRAKE, "        if leap_ms:\n            return Cause.CLOCK_JUMPED",
               "        if not self:\n            return Cause.CLOCK_JUMPED")),
         faults="clock_forward,clock_back,reclaim", needs="clock_forward",
     ),
@@ -161,18 +163,18 @@ MUTATIONS = (
     ),
     Mutation(
         "stop-once", "the stop is heard before each action", "check_stop.Acts",
-        (Edit(ACTING, "        stopped = self.stopped()\n        return (Cause.STOPPED, stopped) if stopped else None",
+        (Edit(BRAKE, "        stopped = self.stopped()\n        return (Cause.STOPPED, stopped) if stopped else None",
               "        return None"),),
         faults="people_stop,api_slow,reclaim,hall_wave", needs="people_stop,api_slow",
     ),
     Mutation(
         "stop-ignored", "a stopped region does nothing", "check_stop.Acts",
-        (Edit(ACTING, "            return answered(self.ports.stop.reason)", '            return ""'),),
+        (Edit(BRAKE, "            return answered(self._stop.reason)", '            return ""'),),
         faults="people_stop,reclaim,hall_wave", needs="people_stop",
     ),
     Mutation(
         "fence-dropped", "a deposed leader stops in the middle of its list", "check_fencing.Acts",
-        (Edit(ACTING, "        if not self.leadership.holds():", "        if not self.leadership.epoch:"),),
+        (Edit(BRAKE, "        if not self._leadership.holds():", "        if not self._leadership.epoch:"),),
         faults="pause,store_cut,api_slow,reclaim,hall_wave",
     ),
     Mutation(

@@ -116,6 +116,9 @@ MACHINE = {
     "empty_disk": Recipe(
         "the leader dies so, and starts on another machine with an empty disk", 0.7, (3, 15), "side", (1, 40)
     ),
+    "journal_damaged": Recipe(
+        "the leader dies so, and its journal is damaged; a person moves it away", 0.4, (3, 15), "side", (1, 40)
+    ),
     "pause": Recipe(
         "the leader stands still from its SIZEth call on, and finishes it later", 1.2, (1, 20), "side", (1, 40)
     ),
@@ -153,6 +156,9 @@ FILES = {
     "commit_maxima": Recipe("a commit sets every maximum to SIZE %, and is taken back", 0.7, (30, 180), "", (60, 130)),
     "commit_floors": Recipe(
         "a commit adds SIZE units to a floor, and is taken back", 0.6, (30, 180), "workload", (1, 4)
+    ),
+    "commit_adoption": Recipe(
+        "a commit hands SIZE servers of others over to us, and is taken back", 0.8, (6, 120), "domain", (1, 3)
     ),
     "commit_removal": Recipe("a commit removes a contract, and is taken back", 0.5, (20, 120), "workload"),
 }
