@@ -175,7 +175,7 @@ def remembered(state: ReconcilerState, region: str) -> Memory:
         saved = decode(state.journal.read_bytes())
     except FileNotFoundError:
         return Memory()
-    return resume(saved, region=region, position=saved.position).memory
+    return resume(saved, position=saved.position).memory
 
 
 def terms_at(speed: float) -> Terms:
