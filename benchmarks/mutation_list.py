@@ -193,7 +193,7 @@ MUTATIONS = (
         "drain-skipped", "a release is always a drain first", "check_drains.BeforeDelete",
         (Edit(ACTING,
               "                answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at,"
-              " cause_event=asked))",
+              " cause_event=step.told))",
               "                ends_at = now"),),
     ),
     Mutation(
@@ -335,8 +335,11 @@ MUTATIONS = (
     ),
     Mutation(
         "drain-uncaused", "a drain begins for a notice or for an agreed return", "check_drains.Outcomes",
-        (Edit(ACTING, "        asked = event_id(EventType.RELEASE_ASKED, self._scribe.region, step.instance)",
-              "        asked = event_id(EventType.INSTANCE_REQUESTED, self._scribe.region, step.instance)"),),
+        (Edit(ACTING,
+              "                answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at,"
+              " cause_event=step.told))",
+              "                answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at,"
+              " cause_event=f'instance.requested/{self._scribe.region}/{step.instance}'))"),),
         faults="commit_maxima",
     ),
     Mutation(
