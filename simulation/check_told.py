@@ -77,8 +77,8 @@ def _differs(one: Event, other: Event, field: str) -> bool:
 
 
 class Losses(Checker):
-    """Every loss in the end has its event, once; and what stands was never told as lost, unless a listing hid it. A loss
-    that nothing speaks of, between two leaders that share no memory, is told by nobody.
+    """Every loss in the end has its event, once; and what stands was never told as lost, unless a listing hid it. Of a
+    loss between two leaders that share no memory, and of which nothing else speaks, nobody can tell.
     """
 
     name = "check_told.Losses"
