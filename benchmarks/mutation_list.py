@@ -38,6 +38,7 @@ class Mutation:
 GUARD = "reconciler/guard.py"
 BLAST = "reconciler/blast_radius.py"
 ACTING = "reconciler/acting.py"
+BRAKE = "reconciler/brake.py"
 LEADERSHIP = "reconciler/leadership.py"
 LOOP = "reconciler/loop.py"
 LOGBOOK = "reconciler/logbook.py"
@@ -119,7 +120,8 @@ MUTATIONS = (
     Mutation(
         "clock-trusted", "a clock that jumped stops everything", "check_blind.Acts",
         (Edit(GUARD, "    if eyes.clock:\n        found.append((Cause.CLOCK_JUMPED, eyes.clock))\n", ""),
-         Edit(ACTING, "        if leap_ms:\n            return Cause.CLOCK_JUMPED",
+         Edit(LEADERSHIP, "leap_ms = 0 if self._sole else", "leap_ms = 0 if self._holder else"),
+         Edit(BRAKE, "        if leap_ms:\n            return Cause.CLOCK_JUMPED",
               "        if not self:\n            return Cause.CLOCK_JUMPED")),
         faults="clock_forward,clock_back,reclaim", needs="clock_forward",
     ),
@@ -161,18 +163,18 @@ MUTATIONS = (
     ),
     Mutation(
         "stop-once", "the stop is heard before each action", "check_stop.Acts",
-        (Edit(ACTING, "        stopped = self.stopped()\n        return (Cause.STOPPED, stopped) if stopped else None",
+        (Edit(BRAKE, "        stopped = self.stopped()\n        return (Cause.STOPPED, stopped) if stopped else None",
               "        return None"),),
         faults="people_stop,api_slow,reclaim,hall_wave", needs="people_stop,api_slow",
     ),
     Mutation(
         "stop-ignored", "a stopped region does nothing", "check_stop.Acts",
-        (Edit(ACTING, "            return answered(self.ports.stop.reason)", '            return ""'),),
+        (Edit(BRAKE, "            return answered(self._stop.reason)", '            return ""'),),
         faults="people_stop,reclaim,hall_wave", needs="people_stop",
     ),
     Mutation(
         "fence-dropped", "a deposed leader stops in the middle of its list", "check_fencing.Acts",
-        (Edit(ACTING, "        if not self.leadership.holds():", "        if not self.leadership.epoch:"),),
+        (Edit(BRAKE, "        if not self._leadership.holds():", "        if not self._leadership.epoch:"),),
         faults="pause,store_cut,api_slow,reclaim,hall_wave",
     ),
     Mutation(
@@ -325,28 +327,25 @@ MUTATIONS = (
         "outdone-ignored", "a mark of a later term ends ours", "check_fencing.Epochs",
         (Edit(LOOP, "        return above > 0", "        return False"),
          Edit(LOOP, "            self.leadership.raise_above(above)", "            pass")),
-        faults="store_restored,store_lost,empty_disk,crash,pause,reclaim", needs="store_restored,crash",
+        faults="site_lost,reclaim,hall_wave", needs="site_lost",
     ),
     Mutation(
-        "others-acts-ignored", "a memory that others have acted beyond is not gone on with", "check_told.Losses",
+        "others-acts-ignored", "a memory that others have acted beyond is not gone on with", "check_debts.PaidOnce",
         (Edit(LOGBOOK, "        return Memory() if beyond else at_term(memory, self._ports.clock())",
               "        return at_term(memory, self._ports.clock())"),),
         faults="crash,pause,store_cut,control_down,reclaim,commit_maxima", needs="crash,pause",
     ),
     Mutation(
         "drain-uncaused", "a drain begins for a notice or for an agreed return", "check_drains.Outcomes",
-        (Edit(ACTING,
-              "                answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at,"
-              " cause_event=step.told))",
-              "                answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at,"
-              " cause_event=f'instance.requested/{self._scribe.region}/{step.instance}'))"),),
+        (Edit(ACTING, "cause_event=step.told))", 'cause_event="x" + step.told))'),),
         faults="commit_maxima",
     ),
     Mutation(
-        "drain-late", "a drain ends inside its window", "check_drains.Windows",
-        (Edit("agent/deadline.py", "    return now + max(0, min(remaining, by_clock))",
-              "    return now + max(0, min(remaining, by_clock)) + 60_000"),),
-        faults="notice_late,reclaim,hall_wave", needs="notice_late,reclaim",
+        "withdrawn-for-good", "every notice that a node hears begins a drain at once", "check_drains.Windows",
+        (Edit("agent/deadline.py",
+              "    if any(key == notice.key and notice.issued_at <= issued for key, issued in notices.withdrawn):",
+              "    if notices.withdrawn:"),),
+        faults="withdrawn,reclaim,hall_wave", needs="withdrawn,reclaim",
     ),
     Mutation(
         "intent-unwritten", "what is about to be done is written down before", "check_told.Requests",

@@ -27,12 +27,10 @@ from reconciler.ports import Demand, SchedulerView
 from reconciler.problem import Placement
 from reconciler.sight import Census, Sight
 from reconciler.standing import committed_lot, ground_of, spreads_of
+from reconciler.steady import steadied
 from reconciler.steps import ADDS, Refusal, Step
 from reconciler.twins import twin_steps
 from repo_layout.documents import DirectoryEntry
-
-NEVER_S = 10**9
-"""Longer than anything is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +109,10 @@ class Decision:
 
 def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, commit: str) -> Decision:
     """The next memory, the steps that may go out, the refusals, and the events of this cycle."""
+    clock = clock_doubt(part, memory, seen)
+    memory, seen = steadied(memory, seen, clock)
     scribe = Scribe(part.region, seen.now, commit, memory.epoch)
     seen = replace(seen, schedulers=heard(part, seen))
-    clock = clock_doubt(part, memory, seen)
     reclaims = open_reclaims(memory.reclaims, seen)
     paused = paused_in(part)
     removal = removals.judge(part, commit, memory.baseline, signed=seen.signed, now=seen.now)

@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from contracts.errors import EbbtideError
 from ledger.events import Event
-from reconciler.acting import Ports, answered
+from reconciler.acting import Ports
+from reconciler.answers import answered
 from reconciler.appraisal import Appraiser
 from reconciler.cycle import Memory
 from reconciler.lessons import learnt_of, lessons_of
