@@ -91,7 +91,10 @@ def recall(risks: Mapping[str, Risk], found: Iterable[Instance]) -> Mapping[str,
     for instance in found:
         if instance.paid is Paid.FALLBACK:
             risk = recalled.get(instance.workload, Risk())
-            recalled[instance.workload] = replace(risk, granted=risk.granted + instance.units, paid_until=0)
+            since = risk.since_event or instance.cause_event
+            recalled[instance.workload] = replace(
+                risk, granted=risk.granted + instance.units, paid_until=0, since_event=since
+            )
     return recalled
 
 
