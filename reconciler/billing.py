@@ -10,8 +10,9 @@ from dataclasses import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools.provider import Lifecycle, LifecycleKind
+from reconciler import absence
 from reconciler.drafts import Scribe, event_id
-from reconciler.fleet import Instance, number_in
+from reconciler.fleet import Instance, Phase, number_in
 
 ENDS = (LifecycleKind.DELETED, LifecycleKind.FAILED)
 
@@ -40,6 +41,39 @@ def found_again(instance: Instance, *, active: bool, scribe: Scribe) -> tuple[In
         return instance, ()
     after = replace(instance, started_at=scribe.now)
     return after, (started(after, pool=after.pool, at=scribe.now, scribe=scribe),)
+
+
+def never_left(gone: Instance, scribe: Scribe) -> tuple[Instance, Event]:
+    """What was held to be gone and is listed again, in the phase that it was in; the end of its bill was none."""
+    event = scribe.event(
+        EventType.INSTANCE_FOUND,
+        f"{gone.name}/{scribe.now}",
+        Cause.FOUND_AGAIN,
+        caused_by=gone.cause_event,
+        workload=gone.workload,
+        pool=gone.pool,
+        instance=gone.name,
+        data={"to_ms": gone.ended_at},
+    )
+    leaving = gone.released or gone.noticed
+    phase = Phase.DRAINING if leaving else Phase.JOINED if gone.joined_at else Phase.BOOTING
+    back = replace(
+        gone,
+        phase=phase,
+        cause=gone.cause if leaving else Cause.FOUND_AGAIN,
+        cause_event=gone.cause_event if leaving else event.id,
+        ended_at=0,
+        gone_at=0,
+        found_at=scribe.now,
+        unsure_since=scribe.now,
+        deregistered=False,
+    )
+    return absence.shown(back), event
+
+
+def life_of(instance: Instance) -> str:
+    """The subject of the end of an instance, or of its loss: one that was found again has another one to come."""
+    return f"{instance.name}/{instance.found_at}" if instance.found_at else instance.name
 
 
 def started(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:
@@ -75,7 +109,7 @@ def ended(instance: Instance, *, at: int, scribe: Scribe) -> Event:
     """Billing of the instance ends at `at`."""
     return scribe.event(
         EventType.INSTANCE_ENDED,
-        instance.name,
+        life_of(instance),
         instance.cause,
         at=at,
         caused_by=instance.cause_event,

@@ -1,36 +1,27 @@
 """Keeps the fleet in step with what was observed: notices, listing, schedulers, one pure pass a cycle.
 
-What an incomplete listing does not show stays as it was. A server that a complete listing lacks is lost when a second
-source explains it (notice, lifecycle event, advisory, its scheduler, our deletion); unexplained, it is counted, and
-believed lost only when a second complete listing lacks it too. The guard judges whether they are too many to believe.
+What an incomplete listing does not show stays as it was. What it means that a complete one lacks a server, `absence`
+judges. What was held to be gone and is listed again is found again: ours as before, and never ended undrained. The
+guard judges whether too many are missing to believe it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType
-from pools.provider import FaultKind, Lifecycle, Listing, Notice, Server, Signals, Status
-from reconciler import billing
+from pools.provider import FaultKind, Lifecycle, LifecycleKind, Notice, Server, Status
+from reconciler import absence, billing
+from reconciler.absence import Absence
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Debt, Fleet, Instance, Phase, number_in
 from reconciler.hearing import hear
 from reconciler.membership import as_ever, as_node
-from reconciler.ports import NodeView
+from reconciler.sight import Sight
 from reconciler.sighting import Rows, Stray, sort_rows, tell_strays
 from reconciler.twins import ends_told, means, sort_twins
-
-FEW = 3
-"""Up to this many unexplained absences are never called improbable: a small fleet loses one now and then."""
-
-BELIEVED_AFTER_MS = 60_000
-"""An unexplained absence is believed a minute after it was first seen, if a complete listing still shows it."""
-
-UNSEEN_MS = 60_000
-"""How long after it was asked for a server may be absent from a listing without meaning anything."""
 
 FAULT_CAUSES: Mapping[FaultKind, Cause] = {
     FaultKind.NO_HOST: Cause.CREATE_FAILED,
@@ -39,6 +30,8 @@ FAULT_CAUSES: Mapping[FaultKind, Cause] = {
     FaultKind.OTHER: Cause.CREATE_FAILED,
 }
 
+REMEMBERED_MS = 3_600_000
+"""How long what is gone is remembered: longer than a listing shows what once was, or hides what is there."""
 
 REPLACING = frozenset({Cause.NOTICE, Cause.LOST_AFTER_NOTICE, Cause.LOST_WITHOUT_NOTICE, Cause.ENDED_BEFORE_ITS_TIME})
 """Causes of an instance that was asked for in another's place: when its boot fails, that debt stands again."""
@@ -83,48 +76,6 @@ class Census:
     unheard: bool = False
 
 
-@dataclass(frozen=True)
-class Sight:
-    """What the provider and the schedulers showed; `listing` is None when the provider did not answer at all.
-
-    `projects` are ours, `silent_workloads` those whose scheduler does not answer, and `accepted_at` is the time up to
-    which a person accepted that what is missing is gone (0: none was).
-    """
-
-    now: int
-    estate: str
-    region: str
-    join_timeout_s: int
-    signals: Signals
-    listing: Listing | None
-    nodes: Mapping[str, NodeView]
-    workloads: frozenset[str]
-    projects: frozenset[str]
-    silent_workloads: frozenset[str] = frozenset()
-    improbable_percent: int = 10
-    accepted_at: int = 0
-
-    @cached_property
-    def complete(self) -> frozenset[str]:
-        """Projects that were listed to their end."""
-        return frozenset(p.name for p in self.listing.parts if p.complete) if self.listing else frozenset()
-
-    @cached_property
-    def advised(self) -> frozenset[str]:
-        """Pools that the provider warns of now."""
-        return frozenset(advisory.pool for advisory in self.signals.advisories if advisory.until > self.now)
-
-    @property
-    def heard(self) -> bool:
-        """Whether the provider told what happened; silence is no word about anything."""
-        return self.signals.as_of > 0
-
-    @property
-    def whole(self) -> bool:
-        """Whether every project was."""
-        return self.listing is not None and self.listing.complete
-
-
 def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     """The fleet after what was seen, with the events, losses and failures this pass found.
 
@@ -136,9 +87,11 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     sorted_rows = _rows(census, instances, sight, scribe)
     rows = sorted_rows.known
     _lifecycle_times(census, instances, sight, scribe)
+    for name in sorted_rows.found:
+        _found_again(census, instances, debts, instances[name], scribe)
     _hear_notices(census, instances, debts, sight, scribe)
     told = ends_told(sight.signals.lifecycle, instances)
-    believable = not _improbable(instances, rows, told, sight)
+    believable = not absence.improbable(instances, rows, told, sight)
     for name in list(instances):
         before = instances[name]
         if before.phase is Phase.GONE:
@@ -194,42 +147,6 @@ def _owed(before: Instance, after: Instance) -> Debt | None:
     return None
 
 
-def _improbable(
-    instances: Mapping[str, Instance], rows: Mapping[str, Server], told: Mapping[str, Lifecycle], sight: Sight
-) -> bool:
-    """Whether more of the fleet than is believable is missing at once with nothing to explain it."""
-    alive = missing = 0
-    for instance in instances.values():
-        if instance.phase is Phase.GONE:
-            continue
-        alive += 1
-        let_go = instance.released or instance.noticed or instance.phase is Phase.FAILED
-        if instance.name not in rows and instance.project in sight.complete and not let_go:
-            known = instance.name in told or _borne_out(instance, sight) or _accepted(instance, sight)
-            missing += not known and not _too_young(instance, sight)
-    return missing > FEW and missing * 100 > alive * sight.improbable_percent
-
-
-def _too_young(instance: Instance, sight: Sight) -> bool:
-    """Whether the listing may simply not show it yet: providers list a new server seconds after they made it."""
-    listed = sight.listing.as_of if sight.listing else 0
-    return instance.starting and listed - instance.requested_at < UNSEEN_MS
-
-
-def _borne_out(instance: Instance, sight: Sight) -> bool:
-    """Whether a second source says the same as the listing: its scheduler, which answers and no longer shows a node
-    that was there, or an advisory for its pool.
-    """
-    answers = instance.workload not in sight.silent_workloads
-    node_left = instance.joined_at > 0 and answers and instance.name not in sight.nodes
-    return node_left or instance.pool in sight.advised
-
-
-def _accepted(instance: Instance, sight: Sight) -> bool:
-    """Whether a person accepted a listing that already lacked it."""
-    return 0 < instance.missing_since <= sight.accepted_at
-
-
 def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sight, scribe: Scribe) -> None:
     """Billing follows the provider's own times: from active until deleted or failed."""
     for happened in sight.signals.lifecycle:
@@ -239,6 +156,8 @@ def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sigh
             continue
         if not means(happened, instance):
             continue
+        if happened.kind is LifecycleKind.DELETED and instance.phase is Phase.GONE and not instance.end_told:
+            instance = replace(instance, end_told=True)
         instances[instance.name], events = billing.heard(happened, instance, scribe)
         census.events += events
 
@@ -263,6 +182,17 @@ def _hear_notices(
             census.events += events
 
 
+def _found_again(
+    census: Census, instances: dict[str, Instance], debts: dict[str, Debt], gone: Instance, scribe: Scribe
+) -> None:
+    """What was held to be gone is listed again: ours as before, in the phase that it was in, and paid for all along.
+    Nothing is owed in its place any more, and its release, if that was agreed, goes on.
+    """
+    debts.pop(gone.name, None)
+    instances[gone.name], event = billing.never_left(gone, scribe)
+    census.events.append(event)
+
+
 def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: Scribe) -> Rows:
     """The listing's rows that are ours; those the fleet lost come back into `instances`."""
     rows = sort_rows(
@@ -273,8 +203,11 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
         projects=sight.projects,
         workloads=sight.workloads,
     )
-    for instance in rows.restored:
-        active = rows.known[instance.name].status is Status.ACTIVE
+    for restored in rows.restored:
+        status = rows.known[restored.name].status
+        active = status is Status.ACTIVE
+        # what was never seen to boot may have been a node long since, whoever shows it
+        instance = restored if status is Status.BUILDING else replace(restored, unsure_since=sight.now)
         instances[instance.name], events = billing.found_again(instance, active=active, scribe=scribe)
         census.events += events
     census.restored = rows.restored
@@ -290,13 +223,16 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
     phase = Phase.BOOTING if instance.phase is Phase.REQUESTED else instance.phase
     facts = (instance.missing_since, instance.server, instance.pool, instance.phase)
     if facts != (0, row.id, pool, phase):
-        instance = replace(instance, missing_since=0, server=row.id, pool=pool, phase=phase)
+        there = absence.shown(instance)
+        instance = replace(there, server=row.id, pool=pool, phase=phase)
     # as a node, or nobody can say
     shown = instance.name in sight.nodes or instance.workload in sight.silent_workloads
     if row.status is Status.ERROR and instance.starting:
         return _fail(census, instance, FAULT_CAUSES[row.fault or FaultKind.OTHER], row.fault_text, scribe)
     if row.status is Status.ERROR and instance.supply and not shown:
         return replace(_lose(census, instance, sight.now, sight, scribe), phase=Phase.FAILED)
+    if instance.unsure_since:
+        return instance  # it may be a node that nobody shows: drained first, or not at all
     overdue = sight.now - instance.requested_at > sight.join_timeout_s * 1000
     # who adopted a server answers for its joining; we end only what we started
     ours = number_in(instance.name, sight.region) > 0
@@ -330,31 +266,35 @@ def _missing(
     *,
     believable: bool,
 ) -> Instance:
-    """A complete listing lacks it: gone when something explains that, too young to tell, or missing for now."""
-    listed = sight.listing.as_of if sight.listing else 0
-    let_go = instance.released or instance.phase is Phase.FAILED
-    if let_go and not instance.server and happened is None and listed - instance.requested_at < UNSEEN_MS:
-        return instance
-    if let_go or instance.noticed or happened is not None:
-        return _lose(census, instance, happened.at if happened else sight.now, sight, scribe)
-    if _borne_out(instance, sight):
-        return _lose(census, instance, instance.missing_since or listed, sight, scribe)
-    if _too_young(instance, sight):
-        return instance
-    if instance.starting and not instance.server:
-        return _fail(census, instance, Cause.CREATE_FAILED, "no answer came, and no server has its key", scribe)
-    since = instance.missing_since or listed
-    if _accepted(instance, sight) or (believable and listed - since >= BELIEVED_AFTER_MS):
-        return _lose(census, instance, since, sight, scribe)
-    census.unexplained.append(instance.name)
-    return replace(instance, missing_since=since)
+    """A complete listing lacks it: gone when that is explained or outlasts its doubts, or missing for now."""
+    view = sight.nodes.get(instance.name)
+    match absence.judge(instance, happened, view, sight, believable=believable):
+        case Absence.GONE if happened is not None:
+            return _lose(census, replace(instance, end_told=True), happened.at, sight, scribe)
+        case Absence.GONE if instance.released or instance.noticed or instance.phase is Phase.FAILED:
+            return _lose(census, instance, sight.now, sight, scribe)
+        case Absence.GONE:
+            return _lose(census, instance, instance.missing_since or sight.listed_at, sight, scribe)
+        case Absence.UNANSWERED:
+            return _fail(census, instance, Cause.CREATE_FAILED, "no answer came, and no server has its key", scribe)
+        case Absence.YOUNG:
+            return instance
+        case Absence.MISSING:
+            if not (instance.released or instance.noticed):
+                census.unexplained.append(instance.name)
+            return absence.missed(instance, sight)
 
 
 def _bury(census: Census, instances: dict[str, Instance], gone: Instance, sight: Sight, scribe: Scribe) -> None:
-    """Forget what is gone, once the provider had a chance to tell from when to when it is billed."""
+    """Close the bill of what is gone, once the provider had a chance to tell from when to when it ran; and forget it
+    when no late or untrue listing shows it any more.
+    """
+    gone_at = gone.gone_at or sight.now
     if sight.heard:
-        instances[gone.name] = _closed(census, gone, gone.missing_since or sight.now, scribe)
-        if gone.deregistered or not gone.joined_at:
+        closed = _closed(census, gone, gone.missing_since or sight.now, scribe)
+        instances[gone.name] = closed if closed.gone_at else replace(closed, gone_at=gone_at)
+        left = gone.deregistered or not gone.joined_at
+        if left and sight.now - gone_at >= REMEMBERED_MS:
             del instances[gone.name]
 
 
@@ -374,14 +314,14 @@ def _lose(census: Census, instance: Instance, at: int, sight: Sight, scribe: Scr
     if instance.released or instance.phase is Phase.FAILED:
         if instance.released and not instance.server:
             census.events.append(billing.never_began(instance, scribe))
-        return replace(instance, phase=Phase.GONE)
+        return replace(instance, phase=Phase.GONE, gone_at=sight.now)
     if instance.noticed:
         cause = Cause.LOST_AFTER_NOTICE if at >= instance.ends_at - 1000 else Cause.ENDED_BEFORE_ITS_TIME
     else:
         cause = Cause.LOST_WITHOUT_NOTICE
     event = scribe.event(
         EventType.INSTANCE_LOST,
-        instance.name,
+        billing.life_of(instance),
         cause,
         at=at,
         caused_by=instance.cause_event
@@ -393,6 +333,6 @@ def _lose(census: Census, instance: Instance, at: int, sight: Sight, scribe: Scr
         data={"noticed": int(instance.noticed), **({"drill": 1} if instance.drill else {})},
     )
     census.events.append(event)
-    gone = replace(instance, phase=Phase.GONE, cause=cause, cause_event=event.id)
+    gone = replace(instance, phase=Phase.GONE, gone_at=sight.now, cause=cause, cause_event=event.id)
     census.losses.append(Loss(instance, cause, at))
     return gone

@@ -25,6 +25,7 @@ from reconciler.fleet import Fleet
 from reconciler.placement import place
 from reconciler.ports import Demand, SchedulerView
 from reconciler.problem import Placement
+from reconciler.sight import Sight
 from reconciler.standing import committed_lot, ground_of, spreads_of
 from reconciler.steps import ADDS, Refusal, Step
 from reconciler.twins import twin_steps
@@ -288,7 +289,7 @@ def _count(
     region = part.estate.region(part.region)
     return census.take(
         memory.fleet,
-        census.Sight(
+        Sight(
             now=seen.now,
             estate=part.estate.settings.estate,
             region=part.region,

@@ -83,7 +83,7 @@ def released(instance: Instance, step: Step, *, region: str, ends_at: int, heard
         phase=Phase.DRAINING,
         released=True,
         release_told=True,
-        drain_asked=heard and bool(instance.joined_at),
+        drain_asked=heard and instance.node_once,
         ends_at=ends_at,
         cause=step.cause,
         cause_event=event_id(EventType.RELEASE_ASKED, region, step.instance),

@@ -40,12 +40,13 @@ class Twin:
 
 @dataclass
 class Rows:
-    """One listing, sorted: `known` by name, `restored` instances made from marks, second servers under one key, strays,
-    and how many are foreign.
+    """One listing, sorted: `known` by name, `restored` instances made from marks, names `found` again that were held to
+    be gone, second servers under one key, strays, and how many are foreign.
     """
 
     known: dict[str, Server] = field(default_factory=dict)
     restored: list[Instance] = field(default_factory=list)
+    found: list[str] = field(default_factory=list)
     twins: list[Twin] = field(default_factory=list)
     strays: list[Stray] = field(default_factory=list)
     foreign: int = 0
@@ -87,6 +88,12 @@ def sort_rows(
     for name, server in list(rows.known.items()):
         known = instances.get(name)
         if known is not None and known.phase is not Phase.GONE:
+            continue
+        if known is not None and known.server == server.id:
+            if known.end_told:  # the provider's own word: a listing that is old or untrue shows what once was
+                del rows.known[name]
+            else:
+                rows.found.append(name)
             continue
         reason = _unreadable(server.mark, workloads)
         if reason:

@@ -9,9 +9,11 @@ import pytest
 from ledger.causes import Cause
 from ledger.events import EventType, Paid
 from pools.provider import Advisory, FaultKind, Lifecycle, LifecycleKind, Listing, Mark, Part, Signals, Status
-from reconciler.census import BELIEVED_AFTER_MS, Census, Sight, take
+from reconciler.absence import BELIEVED_AFTER_MS
+from reconciler.census import Census, take
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.ports import NodeView
+from reconciler.sight import Sight
 from tests.reconciler.builders import (
     ESTATE,
     FORECAST,

@@ -7,8 +7,9 @@ from dataclasses import replace
 from ledger.causes import Cause
 from ledger.events import EventType
 from pools.provider import Lifecycle, LifecycleKind, Notice, NoticeKind, Signals
-from reconciler.census import Census, Sight, take
+from reconciler.census import Census, take
 from reconciler.fleet import Fleet, Instance, Phase
+from reconciler.sight import Sight
 from tests.reconciler.builders import MINUTE, START, fleet, instance, name, scribe, sight
 
 SILENT = Signals(0, "1")
