@@ -52,7 +52,7 @@ def judge(
     unmade = not instance.server and happened is None
     if let_go and unmade and sight.listed_at - instance.requested_at < UNSEEN_MS:
         return Absence.YOUNG
-    if happened is not None or accepted(instance, sight):
+    if happened is not None or instance.end_told or accepted(instance, sight):
         return Absence.GONE
     if contradicted(instance, view, sight):
         return Absence.MISSING
@@ -94,7 +94,9 @@ def improbable(
         alive += 1
         let_go = instance.released or instance.noticed or instance.phase is Phase.FAILED
         if instance.name not in rows and instance.project in sight.complete and not let_go:
-            known = instance.name in told or borne_out(instance, sight) or accepted(instance, sight)
+            known = (
+                instance.end_told or instance.name in told or borne_out(instance, sight) or accepted(instance, sight)
+            )
             missing += not known and not too_young(instance, sight)
     return missing > FEW and missing * 100 > alive * sight.improbable_percent
 

@@ -114,10 +114,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
             debts.setdefault(name, owed)
         if after is not before:
             instances[name] = after
-    for name, instance in instances.items():
-        taker = instances.get(instance.moving_to) if instance.moving_to else None
-        if instance.moving_to and (taker is None or not taker.supply):
-            instances[name] = replace(instance, moving_to="")  # whoever was to take over is not there: it stays
+    _let_stay(instances)
     twins = sorted_rows.twins
     census.twins, waiting = sort_twins(twins, fleet.instances, instances, complete=sight.complete, epoch=scribe.epoch)
     census.strays = [*sorted_rows.strays, *waiting]
@@ -132,6 +129,14 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         sequence=max(fleet.sequence, 1 + max(unheard, default=0)),
     )
     return census
+
+
+def _let_stay(instances: dict[str, Instance]) -> None:
+    """Whoever was to take over from an instance is not there: it stays."""
+    for name, instance in instances.items():
+        taker = instances.get(instance.moving_to) if instance.moving_to else None
+        if instance.moving_to and (taker is None or not taker.supply):
+            instances[name] = replace(instance, moving_to="")
 
 
 def _owed(before: Instance, after: Instance) -> Debt | None:
@@ -156,7 +161,7 @@ def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sigh
             continue
         if not means(happened, instance):
             continue
-        if happened.kind is LifecycleKind.DELETED and instance.phase is Phase.GONE and not instance.end_told:
+        if happened.kind is LifecycleKind.DELETED and not instance.end_told:
             instance = replace(instance, end_told=True)
         instances[instance.name], events = billing.heard(happened, instance, scribe)
         census.events += events
@@ -204,10 +209,8 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
         workloads=sight.workloads,
     )
     for restored in rows.restored:
-        status = rows.known[restored.name].status
-        active = status is Status.ACTIVE
-        # what was never seen to boot may have been a node long since, whoever shows it
-        instance = restored if status is Status.BUILDING else replace(restored, unsure_since=sight.now)
+        active = rows.known[restored.name].status is Status.ACTIVE
+        instance = replace(restored, unsure_since=sight.now)
         instances[instance.name], events = billing.found_again(instance, active=active, scribe=scribe)
         census.events += events
     census.restored = rows.restored
@@ -274,7 +277,8 @@ def _missing(
         case Absence.GONE if instance.released or instance.noticed or instance.phase is Phase.FAILED:
             return _lose(census, instance, sight.now, sight, scribe)
         case Absence.GONE:
-            return _lose(census, instance, instance.missing_since or sight.listed_at, sight, scribe)
+            at = instance.ended_at or instance.missing_since or sight.listed_at
+            return _lose(census, instance, at, sight, scribe)
         case Absence.UNANSWERED:
             return _fail(census, instance, Cause.CREATE_FAILED, "no answer came, and no server has its key", scribe)
         case Absence.YOUNG:

@@ -23,7 +23,7 @@ from reconciler.drafts import Scribe
 from reconciler.eyes import Paused, clock_doubt, eyes_of, heard, open_reclaims, paused_in, with_returns
 from reconciler.fleet import Fleet
 from reconciler.placement import place
-from reconciler.ports import Demand, SchedulerView
+from reconciler.ports import SchedulerView
 from reconciler.problem import Placement
 from reconciler.sight import Sight
 from reconciler.standing import committed_lot, ground_of, spreads_of
@@ -326,19 +326,11 @@ def _claims(
             f"{name}/{scribe.now}",
             Cause.CLAIM_GREW if grew else Cause.CLAIM_SHRANK,
             workload=name,
-            data=_said(claim, seen.schedulers.demands.get(name)),
+            data=claims.said(claim, seen.schedulers.demands.get(name)),
         )
         events.append(event)
         told[name] = event.id
     return claimed, told, events
-
-
-def _said(claim: claims.Claim, demand: Demand | None) -> dict[str, str | int]:
-    """What is written down of a claim that changed."""
-    said: dict[str, str | int] = {"units": claim.total}
-    if demand is not None and demand.contradiction:
-        said["contradiction"] = demand.contradiction
-    return said
 
 
 def _rule(

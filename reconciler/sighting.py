@@ -85,6 +85,12 @@ def sort_rows(
         rows.known[mark.name] = first
         twins.append(twin)
     rows.twins = [Twin(twin, rows.known[_name(twin)]) for twin in twins]
+    _unknown(rows, instances, workloads)
+    return rows
+
+
+def _unknown(rows: Rows, instances: Mapping[str, Instance], workloads: frozenset[str]) -> None:
+    """Sort the rows of servers that the fleet does not know as there: found again, made from marks, or strays."""
     for name, server in list(rows.known.items()):
         known = instances.get(name)
         if known is not None and known.phase is not Phase.GONE:
@@ -101,7 +107,6 @@ def sort_rows(
             del rows.known[name]
         elif server.mark is not None:
             rows.restored.append(_from_mark(server, server.mark))
-    return rows
 
 
 def tell_strays(strays: Iterable[Stray], told: frozenset[str], scribe: Scribe) -> list[Event]:
