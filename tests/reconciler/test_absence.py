@@ -174,7 +174,7 @@ def test_a_release_goes_on_where_a_listing_hid_its_server_for_a_while() -> None:
     assert (after(census).phase, after(census).released) == (Phase.DRAINING, True)
 
 
-@pytest.mark.parametrize("status", [Status.ACTIVE, Status.UNKNOWN])
+@pytest.mark.parametrize("status", [Status.ACTIVE, Status.UNKNOWN, Status.BUILDING])
 def test_what_only_its_mark_remembers_is_never_said_to_have_never_joined(status: Status) -> None:
     old = row(replace(HERE, requested_at=START - HOUR), status=status)
     census = passed(Fleet(), sight(old))
@@ -182,13 +182,6 @@ def test_what_only_its_mark_remembers_is_never_said_to_have_never_joined(status:
         census = passed(census.fleet, sight(old, now=START + minute * MINUTE))
     assert after(census).phase is Phase.BOOTING
     assert not census.failures
-
-
-def test_one_that_is_seen_to_boot_and_never_joins_fails_whoever_started_it() -> None:
-    building = row(replace(HERE, requested_at=START - HOUR), status=Status.BUILDING)
-    known = passed(Fleet(), sight(building)).fleet
-    census = passed(known, sight(row(replace(HERE, requested_at=START - HOUR)), now=START + MINUTE))
-    assert [failure.cause for failure in census.failures] == [Cause.NEVER_JOINED]
 
 
 def test_what_an_empty_memory_finds_and_no_scheduler_shows_is_released_before_anything_ends_it() -> None:
