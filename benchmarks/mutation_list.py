@@ -39,6 +39,7 @@ LEADERSHIP = "reconciler/leadership.py"
 LOOP = "reconciler/loop.py"
 LOGBOOK = "reconciler/logbook.py"
 RESUME = "reconciler/resume.py"
+ABSENCE = "reconciler/absence.py"
 CENSUS = "reconciler/census.py"
 DIFF = "reconciler/diff.py"
 SIGHTING = "reconciler/sighting.py"
@@ -123,9 +124,12 @@ MUTATIONS = (
     ),
     Mutation(
         "liar-believed", "an improbable share gone at once is not believed", "check_blind.Acts",
-        (Edit(CENSUS,
+        (Edit(ABSENCE,
               "    return missing > FEW and missing * 100 > alive * sight.improbable_percent", "    return False"),
-         Edit(CENSUS, "BELIEVED_AFTER_MS = 60_000", "BELIEVED_AFTER_MS = 0"),
+         Edit(ABSENCE, "BELIEVED_AFTER_MS = 300_000", "BELIEVED_AFTER_MS = 0"),
+         Edit(ABSENCE, "BELIEVED_LISTINGS = 3", "BELIEVED_LISTINGS = 1"),
+         Edit(ABSENCE, "    return not view.drained and not (instance.released and sight.now >= instance.ends_at)",
+              "    return False"),
          Edit(GUARD, "    if eyes.unexplained * 100 > eyes.alive * limits.improbable_share and eyes.unexplained > FEW:",
               "    if eyes.unexplained > 10**9:")),
         faults="listing_half,reclaim",

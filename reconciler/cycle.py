@@ -43,9 +43,9 @@ class Seen:
     `day` is the region's local date, on which daily limits are counted; `accepted_at` the time up to which a person
     accepted what a listing lacks; `wallet` what the store says is reserved (None: nothing can be reserved now).
 
-    `problem` is why it is not verified, `leap_ms` by how much the clock was set since the last look, `pending` the
-    bytes in the spool that nobody took further (None: nobody can say), `orders` what people ordered beside the reviewed
-    files, and `signed` the approvals that lie beside them.
+    `problem` is why it is not verified, `outdated` that another replica accepted a newer state, `leap_ms` by how much
+    the clock was set since the last look, `pending` the bytes in the spool that nobody took further (None: nobody can
+    say), `orders` what people ordered beside the reviewed files, and `signed` the approvals that lie beside them.
     """
 
     now: int
@@ -61,6 +61,7 @@ class Seen:
     day: str = ""
     accepted_at: int = 0
     problem: str = ""
+    outdated: bool = False
     leap_ms: int = 0
     pending: int | None = 0
     orders: tuple[breakers.Order, ...] = ()

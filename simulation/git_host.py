@@ -194,7 +194,8 @@ class Follower:
         if held is None:
             raise Transient(problem)
         self.newest = not problem and held is self._host.newest
-        return Desired(held.estate, held.estate.commit, held.version, not problem, problem)
+        outdated = held.version < max(self._accepted.version, self._noted)
+        return Desired(held.estate, held.estate.commit, held.version, not problem, problem, outdated)
 
     def _offer(self) -> tuple[str, Commit | None]:
         """Why what is offered cannot be taken, or the commit that can."""

@@ -95,7 +95,7 @@ class DesiredBundle:
         self._keys, self._held = taken.keys, taken.held
         self._judged = _higher(accepted, self._kept.versions.read()) if taken.fresh else accepted
         self._offer = None if isinstance(offered, EbbtideError) or not taken.trusted else offered
-        self._desired = _desired(taken.held, taken.problem.message if taken.problem else "")
+        self._desired = _desired(taken.held, taken.problem.message if taken.problem else "", accepted)
         return self._desired
 
     def _offered(self) -> Offer | EbbtideError:
@@ -121,7 +121,7 @@ class DesiredBundle:
         """What held before, not trusted. Raises `Transient` where nothing did."""
         if self._held is None:
             raise Transient(problem)
-        self._offer, self._desired = None, _desired(self._held, problem)
+        self._offer, self._desired = None, _desired(self._held, problem, self._judged or Accepted())
         return self._desired
 
     def _begin(self, accepted: Accepted, now: int) -> None:
@@ -180,9 +180,13 @@ class DesiredBundle:
         return f"accepted/{self._region}"
 
 
-def _desired(held: Held, problem: str) -> Desired:
+def _desired(held: Held, problem: str, accepted: Accepted) -> Desired:
     said = held.verified.statement
-    return Desired(held.estate, said.commit, said.version, trusted=not problem, problem=problem)
+    newest, _ = accepted.highest.get(str(said.subject), (0, ""))
+    outdated = newest > said.version
+    if outdated and not problem:
+        problem = f"version {said.version} is held, {newest} was accepted"
+    return Desired(held.estate, said.commit, said.version, not problem, problem, outdated)
 
 
 def _read(value: bytes) -> Accepted:

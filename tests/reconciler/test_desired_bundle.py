@@ -140,7 +140,7 @@ def test_an_older_offer_is_not_trusted_once_another_replica_accepted_a_newer_one
     assert other.look().version == 8
     site.offer = older  # Git offers again what this one never saw replaced
     found = one.look()
-    assert (found.version, found.trusted) == (7, False)
+    assert (found.version, found.trusted, found.outdated) == (7, False, True)
     assert "8" in found.problem
     site.offer = newer
     assert (one.look().version, one.look().trusted) == (8, True)
