@@ -1,138 +1,141 @@
-"""What it means that a whole listing lacks a server of ours: explained, contradicted, too young, or unexplained.
+"""What is not in a listing: lost, failed, let go, too young to be seen, or missing for now; and when it is forgotten.
 
-Pure; called by `census`. A listing alone is one witness, and one that is known to lie: rows left out of an answer that
-calls itself whole, or an old answer that calls itself new. What a second source bears out is believed at once. What a
-second source contradicts (its scheduler shows the node now) is never believed from listings, however many, and waits
-for the provider's own word of its end or for a person. Where nobody else can speak for it, several whole listings over
-some minutes are believed, unless too many are missing at once.
+Called by `census` for each instance that no row shows. What an absence means `doubts` judges. What was held to be gone
+and is listed again is found again, and never ended undrained.
 """
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Mapping
 from dataclasses import replace
 
-from pools.provider import Lifecycle, Server
+from ledger.causes import Cause
+from ledger.events import Event, EventType
+from reconciler import billing
+from reconciler.doubts import Absence, judge, missed, shown
+from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Instance, Phase
-from reconciler.ports import NodeView
-from reconciler.sight import Sight
+from reconciler.past import lost
+from reconciler.sight import Census, Failure, Loss, Sight
 
-FEW = 3
-"""Up to this many unexplained absences are never called improbable: a small fleet loses one now and then."""
-
-BELIEVED_AFTER_MS = 300_000
-"""An unexplained absence is believed no sooner than one round of ranking after it was first seen."""
-
-BELIEVED_LISTINGS = 3
-"""And only when so many whole listings, each of another time, lacked it: one bad answer is never enough."""
-
-UNSEEN_MS = 60_000
-"""How long after it was asked for a server may be absent from a listing without meaning anything."""
+REMEMBERED_MS = 3_600_000
+"""How long what is gone is remembered: longer than a listing shows what once was, or hides what is there."""
 
 
-class Absence(enum.Enum):
-    """What to make of it: GONE for a stated reason, UNANSWERED when no server ever had its key, YOUNG while a listing
-    may not have it yet, MISSING while nobody can say.
-    """
-
-    GONE = "gone"
-    UNANSWERED = "unanswered"
-    YOUNG = "young"
-    MISSING = "missing"
-
-
-def judge(
-    instance: Instance, happened: Lifecycle | None, view: NodeView | None, sight: Sight, *, believable: bool
-) -> Absence:
-    """What the absence of an instance from a whole listing means. `happened` is the provider's word of its end, `view`
-    what its scheduler shows, and `believable` says that not too many are missing.
-    """
-    let_go = instance.released or instance.phase is Phase.FAILED
-    unmade = not instance.server and happened is None
-    if let_go and unmade and sight.listed_at - instance.requested_at < UNSEEN_MS:
-        return Absence.YOUNG
-    if happened is not None or instance.end_told or accepted(instance, sight):
-        return Absence.GONE
-    if contradicted(instance, view, sight):
-        return Absence.MISSING
-    if let_go or instance.noticed or borne_out(instance, sight):
-        return Absence.GONE
-    if too_young(instance, sight):
-        return Absence.YOUNG
-    if instance.starting and not instance.server:
-        return Absence.UNANSWERED
-    return Absence.GONE if believable and _outlasted(instance, sight) else Absence.MISSING
-
-
-def missed(instance: Instance, sight: Sight) -> Instance:
-    """The instance with one more listing that lacks it; the same listing again counts once."""
-    if instance.missing_at == sight.listed_at:
-        return instance
-    since = instance.missing_since or sight.listed_at
-    return replace(
-        instance,
-        missing_since=since,
-        missing_at=sight.listed_at,
-        missing_listings=instance.missing_listings + 1,
+def fail(census: Census, instance: Instance, cause: Cause, text: str, scribe: Scribe) -> Instance:
+    """The instance failed before it was of use, told and counted; what is left of it is deleted."""
+    census.failures.append(Failure(instance.pool, instance.workload, cause))
+    event = scribe.event(
+        EventType.INSTANCE_FAILED,
+        instance.name,
+        cause,
+        caused_by=event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name),
+        workload=instance.workload,
+        pool=instance.pool,
+        instance=instance.name,
+        data={"error": text[:200]},
     )
+    census.events.append(event)
+    return replace(instance, phase=Phase.FAILED, cause=cause, cause_event=event.id)
 
 
-def shown(instance: Instance) -> Instance:
-    """The instance that a listing shows: nothing is missing any more."""
-    return replace(instance, missing_since=0, missing_at=0, missing_listings=0)
-
-
-def improbable(
-    instances: Mapping[str, Instance], rows: Mapping[str, Server], told: Mapping[str, Lifecycle], sight: Sight
-) -> bool:
-    """Whether more of the fleet than is believable is missing at once with nothing to explain it."""
-    alive = missing = 0
-    for instance in instances.values():
-        if instance.phase is Phase.GONE:
-            continue
-        alive += 1
-        let_go = instance.released or instance.noticed or instance.phase is Phase.FAILED
-        if instance.name not in rows and instance.project in sight.complete and not let_go:
-            known = (
-                instance.end_told or instance.name in told or borne_out(instance, sight) or accepted(instance, sight)
-            )
-            missing += not known and not too_young(instance, sight)
-    return missing > FEW and missing * 100 > alive * sight.improbable_percent
-
-
-def contradicted(instance: Instance, view: NodeView | None, sight: Sight) -> bool:
-    """Whether its scheduler, which answers, shows the node and its end is not due: then the listing is wrong about it,
-    or nobody knows. One whose drain is over, or whose agreed end has passed, may well be gone.
-    """
-    if view is None or instance.workload in sight.silent_workloads or instance.phase is Phase.FAILED:
-        return False
-    return not view.drained and not (instance.released and sight.now >= instance.ends_at)
-
-
-def too_young(instance: Instance, sight: Sight) -> bool:
-    """Whether the listing may simply not show it yet: providers list a new server seconds after they made it."""
-    return instance.starting and sight.listed_at - instance.requested_at < UNSEEN_MS
-
-
-def borne_out(instance: Instance, sight: Sight) -> bool:
-    """Whether a second source says the same as the listing, and none the opposite: its scheduler, which answers and no
-    longer shows a node that was there, or an advisory for its pool.
+def missing(
+    census: Census,
+    instance: Instance,
+    ended_at: int,
+    sight: Sight,
+    scribe: Scribe,
+    *,
+    believable: bool,
+) -> Instance:
+    """A complete listing lacks it: gone when something explains that (the provider said once that it ended at
+    `ended_at`, say), too young to tell, or missing for now.
     """
     view = sight.nodes.get(instance.name)
-    answers = instance.workload not in sight.silent_workloads
-    node_left = instance.joined_at > 0 and answers and view is None
-    return node_left or (instance.pool in sight.advised and not contradicted(instance, view, sight))
+    match judge(instance, ended_at, view, sight, believable=believable):
+        case Absence.GONE:
+            return lose(census, instance, _when(instance, ended_at, sight), scribe)
+        case Absence.UNANSWERED:
+            return fail(census, instance, Cause.CREATE_FAILED, "no answer came, and no server has its key", scribe)
+        case Absence.YOUNG:
+            return instance
+        case Absence.MISSING:
+            if not (instance.released or instance.noticed):
+                census.unexplained.append(instance.name)
+            return missed(instance, sight)
 
 
-def accepted(instance: Instance, sight: Sight) -> bool:
-    """Whether a person accepted a listing that already lacked it."""
-    return 0 < instance.missing_since <= sight.accepted_at
+def _when(instance: Instance, ended_at: int, sight: Sight) -> int:
+    """When it went: by the provider's word, or its notice where there is no other, or since it is missed."""
+    let_go = instance.released or instance.phase is Phase.FAILED
+    if let_go or instance.noticed or ended_at:
+        said = ended_at or (0 if let_go else instance.ends_at)
+        return min(said or sight.now, sight.now)
+    return instance.ended_at or instance.missing_since or sight.listed_at
 
 
-def _outlasted(instance: Instance, sight: Sight) -> bool:
-    """Whether enough whole listings lacked it for long enough, this one included."""
-    counted = missed(instance, sight)
-    return (
-        counted.missing_listings >= BELIEVED_LISTINGS and sight.listed_at - counted.missing_since >= BELIEVED_AFTER_MS
+def bury(census: Census, instances: dict[str, Instance], gone: Instance, sight: Sight, scribe: Scribe) -> None:
+    """Close the bill of what is gone, once the provider told until when it is billed, or had its chance to; and forget
+    it when no late or untrue listing shows it any more.
+    """
+    gone_at = gone.gone_at or sight.now
+    since, open_ = gone.missing_since, gone.started_at and not gone.ended_at
+    if not sight.heard or (since and open_ and not sight.heard_beyond(since)):
+        return
+    after = closed(census, gone, since or sight.now, scribe)
+    instances[gone.name] = after if after.gone_at else replace(after, gone_at=gone_at)
+    if (gone.deregistered or not gone.joined_at) and sight.now - gone_at >= REMEMBERED_MS:
+        del instances[gone.name]
+
+
+def found(gone: Instance, scribe: Scribe) -> tuple[Instance, Event]:
+    """What was held to be gone and is listed again: ours as before, in the phase that it was in, its release going on
+    if that was agreed; and the event of it, which says that the end of its bill was none.
+    """
+    event = scribe.event(
+        EventType.INSTANCE_FOUND,
+        f"{gone.name}/{scribe.now}",
+        Cause.FOUND_AGAIN,
+        caused_by=gone.cause_event or event_id(EventType.INSTANCE_REQUESTED, scribe.region, gone.name),
+        workload=gone.workload,
+        pool=gone.pool,
+        instance=gone.name,
+        data={"to_ms": gone.ended_at},
     )
+    leaving = gone.released or gone.noticed
+    phase = Phase.DRAINING if leaving else Phase.JOINED if gone.joined_at else Phase.BOOTING
+    back = replace(
+        gone,
+        phase=phase,
+        cause=gone.cause if leaving else Cause.FOUND_AGAIN,
+        cause_event=gone.cause_event if leaving else event.id,
+        ended_at=0,
+        gone_at=0,
+        found_at=scribe.now,
+        unsure_since=scribe.now,
+        deregistered=False,
+    )
+    return shown(back), event
+
+
+def closed(census: Census, instance: Instance, at: int, scribe: Scribe) -> Instance:
+    """No longer billed: from the time that the provider told, or else from `at`."""
+    if instance.started_at and not instance.ended_at:
+        instance = replace(instance, ended_at=at)
+        census.events.append(billing.ended(instance, at=at, scribe=scribe))
+    return instance
+
+
+def lose(census: Census, instance: Instance, at: int, scribe: Scribe) -> Instance:
+    """The instance gone; a loss is recorded unless we let it go ourselves. While the provider did not tell its end, the
+    bill stays open: the provider's own time may follow.
+    """
+    instance = replace(instance, missing_since=at)
+    if instance.released or instance.phase is Phase.FAILED:
+        if instance.released and not instance.server:
+            census.events.append(billing.never_began(instance, scribe))
+        return replace(instance, phase=Phase.GONE, gone_at=scribe.now)
+    cause, event = lost(instance, at, scribe)
+    census.events.append(event)
+    gone = replace(instance, phase=Phase.GONE, gone_at=scribe.now, cause=cause, cause_event=event.id)
+    census.losses.append(Loss(instance, cause, at))
+    return gone

@@ -1,6 +1,7 @@
 """The events between which an instance is paid for, and the one that says where it is paid from then on.
 
-Called by `census` and by the loop, always with the provider's time where it told one.
+Called by `census` and by the loop, always with the provider's time where it told one. What they say follows from the
+mark and the provider's word alone, never from what one replica remembers: another one tells them again, to the letter.
 """
 
 from __future__ import annotations
@@ -8,11 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ledger.causes import Cause
-from ledger.events import Event, EventType
+from ledger.events import Event, EventType, Paid
 from pools.provider import Lifecycle, LifecycleKind
-from reconciler import absence
 from reconciler.drafts import Scribe, event_id
-from reconciler.fleet import Instance, Phase, number_in
+from reconciler.fleet import Instance, number_in
 
 ENDS = (LifecycleKind.DELETED, LifecycleKind.FAILED)
 
@@ -43,32 +43,13 @@ def found_again(instance: Instance, *, active: bool, scribe: Scribe) -> tuple[In
     return after, (started(after, pool=after.pool, at=scribe.now, scribe=scribe),)
 
 
-def never_left(gone: Instance, scribe: Scribe) -> tuple[Instance, Event]:
-    """What was held to be gone and is listed again, in the phase that it was in; the end of its bill was none."""
-    event = scribe.event(
-        EventType.INSTANCE_FOUND,
-        f"{gone.name}/{scribe.now}",
-        Cause.FOUND_AGAIN,
-        caused_by=gone.cause_event,
-        workload=gone.workload,
-        pool=gone.pool,
-        instance=gone.name,
-        data={"to_ms": gone.ended_at},
-    )
-    leaving = gone.released or gone.noticed
-    phase = Phase.DRAINING if leaving else Phase.JOINED if gone.joined_at else Phase.BOOTING
-    back = replace(
-        gone,
-        phase=phase,
-        cause=gone.cause if leaving else Cause.FOUND_AGAIN,
-        cause_event=gone.cause_event if leaving else event.id,
-        ended_at=0,
-        gone_at=0,
-        found_at=scribe.now,
-        unsure_since=scribe.now,
-        deregistered=False,
-    )
-    return absence.shown(back), event
+def purpose(instance: Instance, region: str) -> Cause:
+    """What an instance is there for, as its mark says it: the same for everybody, whatever it was asked for in place
+    of.
+    """
+    if not number_in(instance.name, region):
+        return Cause.ADOPTION_REVIEWED
+    return {Paid.FLOOR: Cause.FLOOR, Paid.FALLBACK: Cause.SHORTFALL}.get(instance.paid, Cause.CLAIM_GREW)
 
 
 def life_of(instance: Instance) -> str:
@@ -81,7 +62,7 @@ def started(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:
     return scribe.event(
         EventType.INSTANCE_STARTED,
         instance.name,
-        instance.cause,
+        purpose(instance, scribe.region),
         at=at,
         caused_by=event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name),
         workload=instance.workload,
@@ -106,13 +87,16 @@ def moved(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:
 
 
 def ended(instance: Instance, *, at: int, scribe: Scribe) -> Event:
-    """Billing of the instance ends at `at`."""
+    """Billing of the instance ends at `at`. Why it went is what its notice, release, failure or loss says; of one that
+    runs on without us nothing else does.
+    """
+    disowned = instance.cause is Cause.DISOWNED_BY_REVIEW
     return scribe.event(
         EventType.INSTANCE_ENDED,
         life_of(instance),
-        instance.cause,
+        instance.cause if disowned else Cause.ACCOUNTING,
         at=at,
-        caused_by=instance.cause_event,
+        caused_by=event_id(EventType.INSTANCE_STARTED, scribe.region, instance.name),
         workload=instance.workload,
         pool=instance.pool,
         instance=instance.name,

@@ -116,8 +116,14 @@ def difference(inputs: Inputs) -> Difference:
         *_emptied(inputs, [i for i in surplus if not _away(i, inputs)]),
         *_lost_to_scheduler(inputs, by_slot.values()),
     )
+    # what is given back stays as it is: nothing else is done to it
+    given = {step.instance for step in inputs.extra if step.kind is StepKind.DISOWN}
     return Difference(
-        tuple(step for step in steps if step.project in inputs.owned_projects),
+        tuple(
+            step
+            for step in steps
+            if step.project in inputs.owned_projects and (step.kind is StepKind.DISOWN or step.instance not in given)
+        ),
         _still_owed(inputs.fleet.debts, inputs),
     )
 

@@ -9,10 +9,10 @@ import pytest
 from ledger.causes import Cause
 from ledger.events import EventType
 from pools.provider import Advisory, Lifecycle, LifecycleKind, Signals, Status
-from reconciler.absence import BELIEVED_AFTER_MS, BELIEVED_LISTINGS
-from reconciler.census import Census, take
+from reconciler.census import take
+from reconciler.doubts import BELIEVED_AFTER_MS, BELIEVED_LISTINGS
 from reconciler.fleet import Fleet, Instance, Phase
-from reconciler.sight import Sight
+from reconciler.sight import Census, Sight
 from reconciler.steps import StepKind
 from tests.reconciler.builders import (
     FORECAST,
@@ -142,7 +142,13 @@ def test_what_was_held_to_be_gone_and_is_listed_again_is_ours_in_its_own_phase()
     (found,) = census.events
     assert found.cause is Cause.FOUND_AGAIN
     assert found.caused_by == f"instance.lost/north/{HERE.name}"
-    assert found.data == {"to_ms": START}, "the end that its bill was said to have"
+    assert found.data == {"to_ms": 0}, "its bill was not said to have an end"
+
+
+def test_the_end_that_a_bill_was_said_to_have_is_named_as_none() -> None:
+    closed = passed(lost(), sight(now=START + 61 * MINUTE)).fleet
+    (found,) = passed(closed, sight(row(HERE), now=START + 62 * MINUTE, nodes=SHOWN)).events
+    assert found.data == {"to_ms": START}
 
 
 def test_nothing_is_owed_any_more_for_what_is_found_again() -> None:
@@ -152,7 +158,8 @@ def test_nothing_is_owed_any_more_for_what_is_found_again() -> None:
 
 def test_one_that_is_found_again_and_lost_once_more_has_another_loss_and_another_end() -> None:
     back = passed(lost(), sight(row(HERE), now=START + MINUTE, nodes=SHOWN)).fleet
-    events = passed(back, sight(now=START + 2 * MINUTE)).events
+    gone = passed(back, sight(now=START + 2 * MINUTE))
+    events = [*gone.events, *passed(gone.fleet, sight(now=START + 63 * MINUTE)).events]
     ids = {event.id for event in events}
     assert ids == {f"instance.{what}/north/{HERE.name}/{START + MINUTE}" for what in ("ended", "lost")}
     assert {event.occurred_at for event in events} == {START + 2 * MINUTE}

@@ -9,10 +9,11 @@ import pytest
 from ledger.causes import Cause
 from ledger.events import EventType, Paid
 from pools.provider import Advisory, FaultKind, Lifecycle, LifecycleKind, Listing, Mark, Part, Signals, Status
-from reconciler.census import REMEMBERED_MS, Census, take
+from reconciler.absence import REMEMBERED_MS
+from reconciler.census import take
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.ports import NodeView
-from reconciler.sight import Sight
+from reconciler.sight import Census, Sight
 from tests.reconciler.builders import (
     ESTATE,
     FORECAST,
@@ -80,7 +81,7 @@ def test_an_instance_goes_from_requested_to_gone_through_every_phase() -> None:
     deregistered = {asked.name: replace(known.instances[asked.name], deregistered=True)}
     known = passed(replace(known, instances=deregistered), sight(now=START + REMEMBERED_MS - 1)).fleet
     assert known.instances[asked.name].phase is Phase.GONE
-    assert not passed(known, sight(now=START + REMEMBERED_MS)).fleet.instances
+    assert not passed(known, sight(now=START + REMEMBERED_MS + HOUR)).fleet.instances
 
 
 def test_a_node_that_is_gone_stays_known_until_it_left_its_scheduler() -> None:
@@ -245,7 +246,8 @@ def test_an_explained_wave_is_never_improbable() -> None:
 
 def test_every_loss_ends_the_bill_even_when_the_provider_says_nothing() -> None:
     missing = instance(missing_since=START - 2 * MINUTE)
-    census = passed(fleet(missing), sight())
+    gone = passed(fleet(missing), sight()).fleet
+    census = passed(gone, sight(now=START + 60 * MINUTE))
     ends = [event for event in census.events if event.type is EventType.INSTANCE_ENDED]
     assert [event.occurred_at for event in ends] == [START - 2 * MINUTE]
 
