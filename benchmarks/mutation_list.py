@@ -45,6 +45,7 @@ LOGBOOK = "reconciler/logbook.py"
 RESUME = "reconciler/resume.py"
 ABSENCE = "reconciler/absence.py"
 CENSUS = "reconciler/census.py"
+DOUBTS = "reconciler/doubts.py"
 DIFF = "reconciler/diff.py"
 SIGHTING = "reconciler/sighting.py"
 SPREAD = "correlation_groups/spread.py"
@@ -133,9 +134,12 @@ MUTATIONS = (
     ),
     Mutation(
         "liar-believed", "an improbable share gone at once is not believed", "check_blind.Acts",
-        (Edit(ABSENCE,
+        (Edit(DOUBTS,
               "    return missing > FEW and missing * 100 > alive * sight.improbable_percent", "    return False"),
-         Edit(ABSENCE, "BELIEVED_AFTER_MS = 60_000", "BELIEVED_AFTER_MS = 0"),
+         Edit(DOUBTS, "BELIEVED_AFTER_MS = 300_000", "BELIEVED_AFTER_MS = 0"),
+         Edit(DOUBTS, "BELIEVED_LISTINGS = 3", "BELIEVED_LISTINGS = 1"),
+         Edit(DOUBTS, "    return not view.drained and not (instance.released and sight.now >= instance.ends_at)",
+              "    return False"),
          Edit(GUARD, "    if eyes.unexplained * 100 > eyes.alive * limits.improbable_share and eyes.unexplained > FEW:",
               "    if eyes.unexplained > 10**9:")),
         faults="listing_half,reclaim", needs="listing_half",

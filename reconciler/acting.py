@@ -227,9 +227,9 @@ class Acting:
         now = self.ports.clock()
         pool = self.part.pool_by_name.get(instance.pool)
         window_s = pool.notice_window_s if pool else self.part.estate.region(self.part.region).notice_window
-        ends_at = now + (window_s * 1000 if instance.joined_at else NOT_THERE_YET_MS)
+        ends_at = now + (window_s * 1000 if instance.node_once else NOT_THERE_YET_MS)
         heard = True
-        if instance.joined_at:
+        if instance.node_once:
             try:
                 answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at, cause_event=step.told))
             except Gone:  # no node is there to drain: its end is as good as agreed

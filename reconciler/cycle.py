@@ -23,7 +23,7 @@ from reconciler.drafts import Scribe
 from reconciler.eyes import Paused, clock_doubt, eyes_of, heard, open_reclaims, paused_in, with_returns
 from reconciler.fleet import Fleet
 from reconciler.placement import place
-from reconciler.ports import Demand, SchedulerView
+from reconciler.ports import SchedulerView
 from reconciler.problem import Placement
 from reconciler.sight import Census, Sight
 from reconciler.standing import committed_lot, ground_of, spreads_of
@@ -31,6 +31,9 @@ from reconciler.steady import steadied
 from reconciler.steps import ADDS, Refusal, Step
 from reconciler.twins import twin_steps
 from repo_layout.documents import DirectoryEntry
+
+NEVER_S = 10**9
+"""Longer than anything is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +44,9 @@ class Seen:
     `day` is the region's local date, on which daily limits are counted; `accepted_at` the time up to which a person
     accepted what a listing lacks; `wallet` what the store says is reserved (None: nothing can be reserved now).
 
-    `problem` is why it is not verified, `leap_ms` by how much the clock was set since the last look, `pending` the
-    bytes in the spool that nobody took further (None: nobody can say), `orders` what people ordered beside the reviewed
-    files, and `signed` the approvals that lie beside them.
+    `problem` is why it is not verified, `outdated` that another replica accepted a newer state, `leap_ms` by how much
+    the clock was set since the last look, `pending` the bytes in the spool that nobody took further (None: nobody can
+    say), `orders` what people ordered beside the reviewed files, and `signed` the approvals that lie beside them.
     """
 
     now: int
@@ -59,6 +62,7 @@ class Seen:
     day: str = ""
     accepted_at: int = 0
     problem: str = ""
+    outdated: bool = False
     leap_ms: int = 0
     pending: int | None = 0
     orders: tuple[breakers.Order, ...] = ()
@@ -324,19 +328,11 @@ def _claims(
             f"{name}/{scribe.now}",
             Cause.CLAIM_GREW if grew else Cause.CLAIM_SHRANK,
             workload=name,
-            data=_said(claim, seen.schedulers.demands.get(name)),
+            data=claims.said(claim, seen.schedulers.demands.get(name)),
         )
         events.append(event)
         told[name] = event.id
     return claimed, told, events
-
-
-def _said(claim: claims.Claim, demand: Demand | None) -> dict[str, str | int]:
-    """What is written down of a claim that changed."""
-    said: dict[str, str | int] = {"units": claim.total}
-    if demand is not None and demand.contradiction:
-        said["contradiction"] = demand.contradiction
-    return said
 
 
 def _rule(

@@ -163,6 +163,7 @@ class Reconciler:
             day=ports.local_day(now),
             accepted_at=_ask(ports.accepted_at) or 0,
             problem=self.desired.problem,
+            outdated=self.desired.outdated,
             leap_ms=leap_ms,
             pending=_ask(ports.recorder.pending_bytes),
             orders=tuple(_ask(lambda: ports.orders(self.memory.order)) or ()),

@@ -91,6 +91,11 @@ class Sight:
         return frozenset(advisory.pool for advisory in self.signals.advisories if advisory.until > self.now)
 
     @property
+    def listed_at(self) -> int:
+        """The time of the listing; 0 where none came."""
+        return self.listing.as_of if self.listing else 0
+
+    @property
     def heard(self) -> bool:
         """Whether the provider told what happened; silence is no word about anything."""
         return self.signals.as_of > 0

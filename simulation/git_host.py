@@ -11,10 +11,11 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from contracts.errors import Transient
+from contracts.errors import EbbtideError, Transient
 from contracts.model import Contract
+from pools.provider import Conflict
 from reconciler.desired import Partition, partition
-from reconciler.ports import Desired
+from reconciler.ports import Desired, Store
 from reconciler.removals import SUBJECT
 from repo_layout.documents import ApprovalFile
 from repo_layout.model import Estate
@@ -32,6 +33,9 @@ APPROVED_AFTER_MS = (300_000, 2_400_000)
 
 SHRINKS = 90
 """Maxima of less than so many percent are a large removal: more than a tenth of what was desired."""
+
+ACCEPTED = "accepted"
+"""Where the store holds the highest version that any replica accepted."""
 
 FIRST_GRANT, LAST_DAY = dt.date(2026, 10, 1), dt.date(2027, 3, 1)
 """Approvals are told apart by the day on which they were granted; all hold while histories happen."""
@@ -181,12 +185,15 @@ class Accepted:
 class Follower:
     """`reconciler.ports.DesiredState` of one process: what it holds, and why it takes nothing newer.
 
+    What was accepted stands on its disk and, as the product has it, in the store that the replicas share.
+
     `newest` says whether the last look brought the newest commit, valid.
     """
 
-    def __init__(self, host: CodeHost, weather: Weather, accepted: Accepted) -> None:
-        self._host, self._weather, self._accepted = host, weather, accepted
+    def __init__(self, host: CodeHost, weather: Weather, accepted: Accepted, store: Store) -> None:
+        self._host, self._weather, self._accepted, self._store = host, weather, accepted, store
         self._held: Commit | None = None
+        self._noted = 0
         self.newest = False
 
     def look(self) -> Desired:
@@ -194,11 +201,13 @@ class Follower:
         problem, offered = self._offer()
         if offered is not None:
             self._held, self._accepted.version = offered, offered.version
+            self._raise(offered.version)
         held = self._held
         if held is None:
             raise Transient(problem)
         self.newest = not problem and held is self._host.newest
-        return Desired(held.estate, held.estate.commit, held.version, not problem, problem)
+        outdated = held.version < max(self._accepted.version, self._noted)
+        return Desired(held.estate, held.estate.commit, held.version, not problem, problem, outdated)
 
     def _offer(self) -> tuple[str, Commit | None]:
         """Why what is offered cannot be taken, or the commit that can."""
@@ -213,6 +222,36 @@ class Follower:
         fault = weather.on("git_older")
         if fault is not None:
             offered = next((c for c in reversed(host.commits[:-1])), offered)
-        if offered.version < self._accepted.version:
-            return f"version {offered.version} is offered, {self._accepted.version} was accepted", None
+        try:
+            least = self._least()
+        except EbbtideError as error:
+            return str(error), None
+        if offered.version < least:
+            return f"version {offered.version} is offered, {least} was accepted", None
         return "", offered
+
+    def _least(self) -> int:
+        """The highest version that this disk and the store know of; an empty or older store is raised to it.
+
+        Raises `Transient` while the store is silent and nothing was accepted here.
+        """
+        here = max(self._accepted.version, self._noted)
+        try:
+            found = self._store.get(ACCEPTED)
+        except EbbtideError:
+            if here:
+                return here
+            raise
+        self._noted = int(found.value) if found is not None else 0
+        if here > self._noted:
+            self._raise(here)
+        return max(here, self._noted)
+
+    def _raise(self, version: int) -> None:
+        """Note a version in the store; a store that is silent, or that another one was quicker at, is raised later."""
+        try:
+            found = self._store.get(ACCEPTED)
+            if found is None or int(found.value) < version:
+                self._store.put(ACCEPTED, b"%d" % version, expected=found.revision if found is not None else "")
+        except (EbbtideError, Conflict):
+            return

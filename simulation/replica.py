@@ -98,7 +98,12 @@ class Replica:
         """A process starts; False when it cannot, or dies at once."""
         line = Line(self.scene)
         witness = Witness(self.scene, line, self.name, self._epoch, self._acting)
-        follower = Follower(self.scene.host, self.scene.weather, self.disk.accepted)
+        follower = Follower(
+            self.scene.host,
+            self.scene.weather,
+            self.disk.accepted,
+            WiredStore(witness, lambda: self.cut),
+        )
         self._looked_with = None
         self.busy = True
         try:

@@ -105,7 +105,7 @@ class Site:
     def ask_return(self, name: str, *, ends_at: int, cause_event: str) -> None:
         """An agreed return: the node drains by `ends_at`."""
         slots = self.work.by_instance.get(name)
-        if slots is None:
+        if slots is None or not slots.joined:
             raise Gone(name)
         told = notice_of(name, reclaim="", kind=NoticeKind.RETURN, issued_at=self._world.now(), ends_at=ends_at)
         self._begin_drain(name, told, cause_event, cause_event, cause_event)
