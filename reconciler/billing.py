@@ -5,6 +5,7 @@ Called by `census` and by the loop, always with the provider's time where it tol
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from ledger.causes import Cause
@@ -14,6 +15,11 @@ from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Instance, number_in
 
 ENDS = (LifecycleKind.DELETED, LifecycleKind.FAILED)
+
+TOLD_BACK_MS = 86_400_000
+"""A leader without a memory tells again which bills ended in the last day: nobody is away for longer unnoticed, and
+the stream of a large region may hold far more than anybody needs twice.
+"""
 
 
 def heard(happened: Lifecycle, instance: Instance, scribe: Scribe) -> tuple[Instance, tuple[Event, ...]]:
@@ -40,6 +46,37 @@ def found_again(instance: Instance, *, active: bool, scribe: Scribe) -> tuple[In
         return instance, ()
     after = replace(instance, started_at=scribe.now)
     return after, (started(after, pool=after.pool, at=scribe.now, scribe=scribe),)
+
+
+def ends_of_unknown(
+    lifecycle: Iterable[Lifecycle], known: Collection[str], scribe: Scribe
+) -> list[Event]:
+    """The ends of bills that a leader with an empty memory hears of and cannot place: servers of ours (by their names)
+    that no listing shows any more. Whoever led before may have told them or not, so they are told again under ids of
+    their own, by server: the ledger takes the first end of an instance, and both say the same.
+
+    Of two servers under one name the later is meant: the first one was a twin, or its end was followed by another.
+    """
+    ends: dict[str, Lifecycle] = {}
+    for happened in lifecycle:
+        if happened.kind not in ENDS or happened.name in known or not number_in(happened.name, scribe.region):
+            continue
+        told = ends.get(happened.name)
+        if told is None or (told.server != happened.server and told.at <= happened.at):
+            ends[happened.name] = happened
+    return [
+        scribe.event(
+            EventType.INSTANCE_ENDED,
+            f"{name}/{happened.server}",
+            Cause.ACCOUNTING,
+            at=happened.at,
+            caused_by=event_id(EventType.INSTANCE_REQUESTED, scribe.region, name),
+            pool=happened.pool,
+            instance=name,
+        )
+        for name, happened in ends.items()
+        if happened.at > scribe.now - TOLD_BACK_MS
+    ]
 
 
 def started(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:

@@ -88,7 +88,8 @@ class Sight:
     """What the provider and the schedulers showed; `listing` is None when the provider did not answer at all.
 
     `projects` are ours, `silent_workloads` those whose scheduler does not answer, and `accepted_at` is the time up to
-    which a person accepted that what is missing is gone (0: none was).
+    which a person accepted that what is missing is gone (0: none was). `anew`: the signals are heard from the
+    beginning of what the provider keeps, by a memory that had heard none.
     """
 
     now: int
@@ -103,6 +104,7 @@ class Sight:
     silent_workloads: frozenset[str] = frozenset()
     improbable_percent: int = 10
     accepted_at: int = 0
+    anew: bool = False
 
     @cached_property
     def complete(self) -> frozenset[str]:
@@ -241,6 +243,8 @@ def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sigh
             continue
         instances[instance.name], events = billing.heard(happened, instance, scribe)
         census.events += events
+    if sight.anew and sight.whole:
+        census.events += billing.ends_of_unknown(sight.signals.lifecycle, instances, scribe)
 
 
 def _hear_notices(

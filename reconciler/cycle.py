@@ -303,6 +303,7 @@ def _count(
             silent_workloads=frozenset(name for name, claim in claimed.items() if claim.held),
             improbable_percent=region.guard.improbable_share,
             accepted_at=seen.accepted_at,
+            anew=not memory.cursor,
         ),
         scribe,
     )
