@@ -20,7 +20,7 @@ from reconciler.fleet import Debt, Fleet, Instance, Phase, number_in
 from reconciler.hearing import hear
 from reconciler.membership import as_ever, as_node
 from reconciler.ports import NodeView
-from reconciler.sighting import Rows, Stray, sort_rows, tell_strays
+from reconciler.sighting import Rows, Stray, missed, sort_rows, tell_strays
 from reconciler.twins import ends_told, means, sort_twins
 
 FEW = 3
@@ -28,6 +28,11 @@ FEW = 3
 
 BELIEVED_AFTER_MS = 60_000
 """An unexplained absence is believed a minute after it was first seen, if a complete listing still shows it."""
+
+UNTOLD_MS = 600_000
+"""How long the bill of what is gone stays open for the provider's own time, where its stream is heard and says nothing
+of the end: a listing that lied is found out by then, and a stream is never later.
+"""
 
 UNSEEN_MS = 60_000
 """How long after it was asked for a server may be absent from a listing without meaning anything."""
@@ -67,7 +72,8 @@ class Census:
     """What one pass found; `fleet` is the fleet after it.
 
     `restored` are instances that only their marks remember, `twins` second servers that may be deleted. `unheard`: the
-    provider spoke of a server that we could not know, for want of a whole listing: ask again.
+    provider spoke of a server that we could not know, for want of a whole listing: ask again. `missed`: it spoke of one
+    that we know only now: ask from the beginning.
     """
 
     fleet: Fleet
@@ -81,6 +87,13 @@ class Census:
     twins: list[Server] = field(default_factory=list)
     foreign: int = 0
     unheard: bool = False
+    missed: bool = False
+
+    def cursor(self, before: str, after: str) -> str:
+        """Where to go on in the provider's stream, which was heard from one cursor to the other."""
+        if self.missed and before:
+            return ""
+        return before if self.unheard else after
 
 
 @dataclass(frozen=True)
@@ -138,6 +151,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     sorted_rows = _rows(census, instances, sight, scribe)
     rows = sorted_rows.known
     _lifecycle_times(census, instances, sight, scribe)
+    census.missed = missed(sorted_rows, instances)
     _hear_notices(census, instances, debts, sight, scribe)
     told = ends_told(sight.signals.lifecycle, instances)
     believable = not _improbable(instances, rows, told, sight)
@@ -250,7 +264,9 @@ def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sigh
 def _hear_notices(
     census: Census, instances: dict[str, Instance], debts: dict[str, Debt], sight: Sight, scribe: Scribe
 ) -> None:
-    for notice in sight.signals.notices:
+    taken_back = {notice.id for notice in sight.signals.notices if notice.withdrawn}
+    # the last word on a notice is that it was taken back, in whichever order the two arrive
+    for notice in sorted(sight.signals.notices, key=lambda said: said.withdrawn or said.id not in taken_back):
         instance = instances.get(notice.name)
         if instance is None:
             census.unheard |= not sight.whole
@@ -356,8 +372,10 @@ def _missing(
 
 def _bury(census: Census, instances: dict[str, Instance], gone: Instance, sight: Sight, scribe: Scribe) -> None:
     """Forget what is gone, once the provider had a chance to tell from when to when it is billed."""
-    if sight.heard:
-        instances[gone.name] = _closed(census, gone, gone.missing_since or sight.now, scribe)
+    since = gone.missing_since or sight.now
+    settled = gone.ended_at or not gone.started_at or not gone.missing_since or gone.cause is Cause.DISOWNED_BY_REVIEW
+    if sight.heard and (settled or sight.now - since >= UNTOLD_MS):
+        instances[gone.name] = _closed(census, gone, since, scribe)
         if gone.deregistered or not gone.joined_at:
             del instances[gone.name]
 
@@ -371,10 +389,10 @@ def _closed(census: Census, instance: Instance, at: int, scribe: Scribe) -> Inst
 
 
 def _lose(census: Census, instance: Instance, at: int, sight: Sight, scribe: Scribe) -> Instance:
-    """The instance gone, and no longer billed; a loss is recorded unless we let it go ourselves. While the provider
-    does not tell what happened, the bill stays open: the provider's own time may follow.
+    """The instance gone; a loss is recorded unless we let it go ourselves. Its bill stays open, unless the provider
+    told its end: the provider's own time may follow.
     """
-    instance = _closed(census, instance, at, scribe) if sight.heard else replace(instance, missing_since=at)
+    instance = replace(instance, missing_since=at)
     if instance.released or instance.phase is Phase.FAILED:
         if instance.released and not instance.server:
             census.events.append(billing.never_began(instance, scribe))

@@ -97,6 +97,15 @@ def sort_rows(
     return rows
 
 
+def missed(rows: Rows, instances: Mapping[str, Instance]) -> bool:
+    """Whether one that came back from its mark runs, and the stream says nothing of its start: it was said while this
+    server was none of ours that we could read (its contract was not known), and the stream went on.
+    """
+    return any(
+        rows.known[back.name].status is Status.ACTIVE and not instances[back.name].started_at for back in rows.restored
+    )
+
+
 def tell_strays(strays: Iterable[Stray], told: frozenset[str], scribe: Scribe) -> list[Event]:
     """An event for each server that is in quarantine now and whose id was not told before."""
     return [

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ledger.causes import Cause
 from ledger.events import EventType
 from pools.provider import Lifecycle, LifecycleKind, Notice, NoticeKind, Signals
-from reconciler.census import Census, Sight, take
+from reconciler.census import UNTOLD_MS, Census, Sight, take
 from reconciler.fleet import Fleet, Instance, Phase
 from tests.reconciler.builders import MINUTE, START, fleet, instance, name, scribe, sight
 
@@ -40,7 +40,10 @@ def test_a_bill_ends_at_the_time_that_the_provider_tells_later() -> None:
 
 
 def test_a_bill_that_the_provider_never_ends_is_ended_when_it_was_missed() -> None:
-    (event,) = passed(deaf(), told()).events
+    waiting = passed(deaf(), told())
+    assert not waiting.events
+    late = sight(now=START + UNTOLD_MS, signals=Signals(START + UNTOLD_MS, "3"))
+    (event,) = passed(waiting.fleet, late).events
     assert (event.type, event.occurred_at) == (EventType.INSTANCE_ENDED, START)
 
 

@@ -19,7 +19,7 @@ from simulation.cloud_model import EndCause, InvoiceLine
 LISTING_AGE_MS = 180_000
 """The ledger does not say when a leader last listed; no longer ago than the estate allows."""
 
-ENDS = (EventType.INSTANCE_FAILED, EventType.INSTANCE_ENDED)
+ENDS = (EventType.INSTANCE_FAILED, EventType.INSTANCE_LOST, EventType.INSTANCE_ENDED)
 
 
 def checkers() -> tuple[Checker, ...]:
