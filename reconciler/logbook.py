@@ -66,6 +66,8 @@ class Logbook:
             found = answered(lambda: store.get(key))
             said = found.value.decode(errors="replace") if found is not None else ""
             beyond = bool(said and self.lineage and said != self.lineage)
+            # the store lost the word, and somebody led between our last term and this one
+            beyond |= bool(not said and self.lineage) and memory.epoch < epoch - 1
             lineage = self.lineage if self.lineage and not beyond else f"{self._ports.holder}/{epoch}"
             if said != lineage:
                 revision = found.revision if found is not None else ""
