@@ -48,9 +48,7 @@ def found_again(instance: Instance, *, active: bool, scribe: Scribe) -> tuple[In
     return after, (started(after, pool=after.pool, at=scribe.now, scribe=scribe),)
 
 
-def ends_of_unknown(
-    lifecycle: Iterable[Lifecycle], known: Collection[str], scribe: Scribe
-) -> list[Event]:
+def ends_of_unknown(lifecycle: Iterable[Lifecycle], known: Collection[str], scribe: Scribe) -> list[Event]:
     """The ends of bills that a leader with an empty memory hears of and cannot place: servers of ours (by their names)
     that no listing shows any more. Whoever led before may have told them or not, so they are told again under ids of
     their own, by server: the ledger takes the first end of an instance, and both say the same.

@@ -15,6 +15,7 @@ from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools.provider import FaultKind, Lifecycle, Listing, Notice, Server, Signals, Status
 from reconciler import billing
+from reconciler.debts import owes
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Debt, Fleet, Instance, Phase, number_in
 from reconciler.hearing import hear
@@ -30,9 +31,7 @@ BELIEVED_AFTER_MS = 60_000
 """An unexplained absence is believed a minute after it was first seen, if a complete listing still shows it."""
 
 UNTOLD_MS = 600_000
-"""How long the bill of what is gone stays open for the provider's own time, where its stream is heard and says nothing
-of the end: a listing that lied is found out by then, and a stream is never later.
-"""
+"""How long the bill of what is gone waits for the provider's own time: a listing that lied is found out by then."""
 
 UNSEEN_MS = 60_000
 """How long after it was asked for a server may be absent from a listing without meaning anything."""
@@ -43,10 +42,6 @@ FAULT_CAUSES: Mapping[FaultKind, Cause] = {
     FaultKind.CONFLICT: Cause.ALLOCATION_CONFLICTS,
     FaultKind.OTHER: Cause.CREATE_FAILED,
 }
-
-
-REPLACING = frozenset({Cause.NOTICE, Cause.LOST_AFTER_NOTICE, Cause.LOST_WITHOUT_NOTICE, Cause.ENDED_BEFORE_ITS_TIME})
-"""Causes of an instance that was asked for in another's place: when its boot fails, that debt stands again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +167,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         silent = after.workload in sight.silent_workloads
         after, joined = as_node(after, view, scribe, silent=silent)
         census.events += joined
-        owed = _owed(before, after)
+        owed = owes(before, after)
         if owed is not None:
             debts.setdefault(name, owed)
         if after is not before:
@@ -195,19 +190,6 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         sequence=max(fleet.sequence, 1 + max(unheard, default=0)),
     )
     return census
-
-
-def _owed(before: Instance, after: Instance) -> Debt | None:
-    """What has to be replaced because of this change; a noticed instance owes since its notice."""
-    if after.phase is before.phase or before.released or before.noticed:
-        return None
-    lost = after.phase is Phase.GONE and before.phase is not Phase.FAILED
-    broke = after.phase is Phase.FAILED and before.supply and not before.starting
-    if lost or broke:
-        return Debt(after.workload, after.name, after.cause, after.cause_event, after.paid)
-    if after.phase is Phase.FAILED and before.cause in REPLACING:
-        return Debt(after.workload, after.name, before.cause, before.cause_event, after.paid)
-    return None
 
 
 def _improbable(
@@ -265,7 +247,7 @@ def _hear_notices(
     census: Census, instances: dict[str, Instance], debts: dict[str, Debt], sight: Sight, scribe: Scribe
 ) -> None:
     taken_back = {notice.id for notice in sight.signals.notices if notice.withdrawn}
-    # the last word on a notice is that it was taken back, in whichever order the two arrive
+    # that it was taken back is the last word on a notice
     for notice in sorted(sight.signals.notices, key=lambda said: said.withdrawn or said.id not in taken_back):
         instance = instances.get(notice.name)
         if instance is None:
@@ -316,7 +298,7 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
     if row.status is Status.ERROR and instance.starting:
         return _fail(census, instance, FAULT_CAUSES[row.fault or FaultKind.OTHER], row.fault_text, scribe)
     if row.status is Status.ERROR and instance.supply and not shown:
-        return replace(_lose(census, instance, sight.now, sight, scribe), phase=Phase.FAILED)
+        return replace(_lose(census, instance, sight.now, scribe), phase=Phase.FAILED)
     overdue = sight.now - instance.requested_at > sight.join_timeout_s * 1000
     # who adopted a server answers for its joining; we end only what we started
     ours = number_in(instance.name, sight.region) > 0
@@ -356,16 +338,16 @@ def _missing(
     if let_go and not instance.server and happened is None and listed - instance.requested_at < UNSEEN_MS:
         return instance
     if let_go or instance.noticed or happened is not None:
-        return _lose(census, instance, happened.at if happened else sight.now, sight, scribe)
+        return _lose(census, instance, happened.at if happened else sight.now, scribe)
     if _borne_out(instance, sight):
-        return _lose(census, instance, instance.missing_since or listed, sight, scribe)
+        return _lose(census, instance, instance.missing_since or listed, scribe)
     if _too_young(instance, sight):
         return instance
     if instance.starting and not instance.server:
         return _fail(census, instance, Cause.CREATE_FAILED, "no answer came, and no server has its key", scribe)
     since = instance.missing_since or listed
     if _accepted(instance, sight) or (believable and listed - since >= BELIEVED_AFTER_MS):
-        return _lose(census, instance, since, sight, scribe)
+        return _lose(census, instance, since, scribe)
     census.unexplained.append(instance.name)
     return replace(instance, missing_since=since)
 
@@ -388,10 +370,8 @@ def _closed(census: Census, instance: Instance, at: int, scribe: Scribe) -> Inst
     return instance
 
 
-def _lose(census: Census, instance: Instance, at: int, sight: Sight, scribe: Scribe) -> Instance:
-    """The instance gone; a loss is recorded unless we let it go ourselves. Its bill stays open, unless the provider
-    told its end: the provider's own time may follow.
-    """
+def _lose(census: Census, instance: Instance, at: int, scribe: Scribe) -> Instance:
+    """The instance gone; a loss is recorded unless we let it go. Its bill stays open for the provider's own time."""
     instance = replace(instance, missing_since=at)
     if instance.released or instance.phase is Phase.FAILED:
         if instance.released and not instance.server:

@@ -30,8 +30,7 @@ from reconciler.steps import ADDS, Refusal, Step
 from reconciler.twins import twin_steps
 from repo_layout.documents import DirectoryEntry
 
-NEVER_S = 10**9
-"""Longer than anything is waited for."""
+NEVER_S = 10**9  # longer than anything is waited for
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,10 +384,10 @@ def _rule(
         },
         risks=memory.risks,
         wallet=memory.wallet if seen.wallet is None else seen.wallet,
-        money=seen.wallet is not None,
+        # a clock that nobody believes ends no paid hour, and opens no new day
+        money=seen.wallet is not None and not eyes.clock,
         limits_micro=limits,
-        # a clock that nobody believes opens no new day for anybody's money
-        day=memory.wallet.day if eyes.clock else seen.day,
+        day=seen.day,
         scribe=scribe,
         frozen=frozen,
     )

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from ledger.causes import Cause
 from ledger.events import Paid
-from reconciler.census import REPLACING
 from reconciler.claims import Claim
+from reconciler.debts import REPLACING
 from reconciler.fleet import Debt, Fleet, Instance, Phase, name_of, number_in
 from reconciler.problem import Move
 from reconciler.steps import Step, StepKind, step_of

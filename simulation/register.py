@@ -22,8 +22,8 @@ from simulation.world import World
 class Register:
     """The world's own account of one history.
 
-    `lost` are notices and withdrawals that the stream never carries, `listed` and `viewed` what stood when a fault began
-    that shows it from then on.
+    `lost` are notices and withdrawals that the stream never carries, `listed` and `viewed` what stood when a fault
+    began that shows it from then on.
     """
 
     def __init__(self, world: World, weather: Weather, chronicle: Chronicle) -> None:
