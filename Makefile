@@ -23,7 +23,7 @@ SHARED_TRACES := $(abspath $(wildcard ../shared/traces))
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-zA-Z-]+(-NAME)?:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  make bench-NAME     run one benchmark; its last line is one JSON object. There are:"
-	@for f in benchmarks/*.py; do n=$${f##*/}; n=$${n%.py}; [[ $$n = __init__ || $$n = fuzz* ]] || \
+	@for f in benchmarks/*.py; do n=$${f##*/}; n=$${n%.py}; [[ $$n = __init__ || $$n = fuzz* || $$n = passing ]] || \
 	  ! grep -q "__main__" $$f || echo "                        bench-$${n//_/-}"; done
 
 setup: .venv/.compiled .tools/bin/cue ## install everything the other targets need, and nothing else

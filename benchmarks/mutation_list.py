@@ -21,13 +21,16 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """`checker` is expected to complain within `seeds` histories of `days` days with `faults`."""
+    """`checker` is expected to complain within `seeds` histories of `days` days with `faults`, out of those whose seed
+    draws each kind that it `needs`.
+    """
 
     name: str
     promise: str
     checker: str
     edits: tuple[Edit, ...]
     faults: str = "all"
+    needs: str = ""
     days: float = 0.5
     seeds: int = 40
 
@@ -35,14 +38,18 @@ class Mutation:
 GUARD = "reconciler/guard.py"
 BLAST = "reconciler/blast_radius.py"
 ACTING = "reconciler/acting.py"
+BRAKE = "reconciler/brake.py"
 LEADERSHIP = "reconciler/leadership.py"
 LOOP = "reconciler/loop.py"
 LOGBOOK = "reconciler/logbook.py"
 RESUME = "reconciler/resume.py"
+ABSENCE = "reconciler/absence.py"
 CENSUS = "reconciler/census.py"
 DIFF = "reconciler/diff.py"
 SIGHTING = "reconciler/sighting.py"
 SPREAD = "correlation_groups/spread.py"
+DESIRED = "reconciler/desired.py"
+CYCLE = "reconciler/cycle.py"
 
 MUTATIONS = (
     Mutation(
@@ -66,15 +73,17 @@ MUTATIONS = (
               "            continue\n"),
          Edit(SPREAD, "    return max(quantum, -(-share_permille * desired // 1000))",
               "    return max(quantum, -(-(share_permille + 40) * desired // 1000))")),
-        faults="migration,listing_garbled,reclaim,hall_wave",
+        faults="migration,listing_garbled,reclaim,hall_wave", needs="listing_garbled",
     ),
     Mutation(
         "foreign-deleted", "nothing without our mark is ever touched", "check_ours.Touched",
         (Edit(SIGHTING, "        if mark.estate != estate or mark.region != region or server.project not in projects:",
               "        if server.project not in projects:"),
+         Edit(SIGHTING, "    if mark.workload not in workloads:", "    if not mark.workload:"),
+         Edit("pools/ownership.py", "    if row.mark.epoch > expected.epoch:", "    if not row.mark.epoch:"),
          Edit("pools/ownership.py",
               "    if row.mark.estate != estate or row.mark.key != expected.key:", "    if row is None:")),
-        faults="strangers,reclaim,crash",
+        faults="strangers,reclaim", needs="strangers",
     ),
     Mutation(
         "grows-on-stale-listing", "an old listing stops everything", "check_blind.Acts",
@@ -106,29 +115,30 @@ MUTATIONS = (
     Mutation(
         "spool-unlimited", "a full spool stops growth", "check_blind.Acts",
         (Edit(GUARD, "    if eyes.pending < limits.spool_limit:", "    if eyes.pending >= 0:"),),
-        faults="spool_stuck,reclaim",
+        faults="spool_stuck,reclaim,hall_wave", needs="spool_stuck,reclaim",
     ),
     Mutation(
         "clock-trusted", "a clock that jumped stops everything", "check_blind.Acts",
         (Edit(GUARD, "    if eyes.clock:\n        found.append((Cause.CLOCK_JUMPED, eyes.clock))\n", ""),
-         Edit(ACTING, "        if leap_ms:\n            return Cause.CLOCK_JUMPED",
+         Edit(LEADERSHIP, "leap_ms = 0 if self._sole else", "leap_ms = 0 if self._holder else"),
+         Edit(BRAKE, "        if leap_ms:\n            return Cause.CLOCK_JUMPED",
               "        if not self:\n            return Cause.CLOCK_JUMPED")),
-        faults="clock_forward,clock_back,reclaim",
+        faults="clock_forward,clock_back,reclaim", needs="clock_forward",
     ),
     Mutation(
         "unjournalled", "what cannot be written down is not begun", "check_blind.Acts",
         (Edit(LOGBOOK, "        except EbbtideError:\n            return False\n        return True\n\n    def _record",
               "        except EbbtideError:\n            return True\n        return True\n\n    def _record"),),
-        faults="disk_full,reclaim,hall_wave",
+        faults="disk_full,reclaim,hall_wave", needs="disk_full",
     ),
     Mutation(
         "liar-believed", "an improbable share gone at once is not believed", "check_blind.Acts",
-        (Edit(CENSUS,
+        (Edit(ABSENCE,
               "    return missing > FEW and missing * 100 > alive * sight.improbable_percent", "    return False"),
-         Edit(CENSUS, "BELIEVED_AFTER_MS = 60_000", "BELIEVED_AFTER_MS = 0"),
+         Edit(ABSENCE, "BELIEVED_AFTER_MS = 60_000", "BELIEVED_AFTER_MS = 0"),
          Edit(GUARD, "    if eyes.unexplained * 100 > eyes.alive * limits.improbable_share and eyes.unexplained > FEW:",
               "    if eyes.unexplained > 10**9:")),
-        faults="listing_half,reclaim",
+        faults="listing_half,reclaim", needs="listing_half",
     ),
     Mutation(
         "release-limit-off", "at most so many releases in a window", "check_blast.Radius",
@@ -153,28 +163,28 @@ MUTATIONS = (
     ),
     Mutation(
         "stop-once", "the stop is heard before each action", "check_stop.Acts",
-        (Edit(ACTING, "        stopped = self.stopped()\n        return (Cause.STOPPED, stopped) if stopped else None",
+        (Edit(BRAKE, "        stopped = self.stopped()\n        return (Cause.STOPPED, stopped) if stopped else None",
               "        return None"),),
-        faults="people_stop,api_slow,reclaim,hall_wave",
+        faults="people_stop,api_slow,reclaim,hall_wave", needs="people_stop,api_slow",
     ),
     Mutation(
         "stop-ignored", "a stopped region does nothing", "check_stop.Acts",
-        (Edit(ACTING, "            return answered(self.ports.stop.reason)", '            return ""'),),
-        faults="people_stop,reclaim,hall_wave",
+        (Edit(BRAKE, "            return answered(self._stop.reason)", '            return ""'),),
+        faults="people_stop,reclaim,hall_wave", needs="people_stop",
     ),
     Mutation(
-        "fence-dropped", "a deposed leader stops in the middle of its list", "check_fencing",
-        (Edit(ACTING, "        if not self.leadership.holds():", "        if not self.leadership.epoch:"),),
+        "fence-dropped", "a deposed leader stops in the middle of its list", "check_fencing.Acts",
+        (Edit(BRAKE, "        if not self._leadership.holds():", "        if not self._leadership.epoch:"),),
         faults="pause,store_cut,api_slow,reclaim,hall_wave",
     ),
     Mutation(
-        "epoch-reused", "every term has an epoch of its own", "check_fencing",
+        "epoch-reused", "every term has an epoch of its own", "check_fencing.Epochs",
         (Edit(LEADERSHIP, "        epoch = max(watch.lease.epoch, self._seen, self.epoch) + 1",
               "        epoch = max(watch.lease.epoch, self._seen, self.epoch, 1)"),),
         faults="crash,pause,store_cut",
     ),
     Mutation(
-        "no-wait-for-term", "a new leader waits for the term and one call's limit", "check_fencing",
+        "no-wait-for-term", "a new leader waits for the term and one call's limit", "check_fencing.Waits",
         (Edit("reconciler/lease.py",
               "    return watch.since if watch.given_up else watch.since + max(terms.term, watch.lease.term)"
               " + terms.call",
@@ -185,7 +195,7 @@ MUTATIONS = (
         "drain-skipped", "a release is always a drain first", "check_drains.BeforeDelete",
         (Edit(ACTING,
               "                answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at,"
-              " cause_event=asked))",
+              " cause_event=step.told))",
               "                ends_at = now"),),
     ),
     Mutation(
@@ -194,51 +204,51 @@ MUTATIONS = (
               "            over = instance.released"),),
     ),
     Mutation(
-        "notice-deaf", "a notice is answered by a replacement at once", "check_told",
+        "notice-deaf", "a notice is answered by a replacement at once", "check_told.Notices",
         (Edit("reconciler/hearing.py", "    known = standing.get(key)\n",
               "    known = standing.get(key) or (0 if notice.reclaim else None)\n"),),
         faults="reclaim,hall_wave",
     ),
     Mutation(
-        "replace-forgotten", "lost capacity is replaced although Git is away", "check_liveness",
+        "replace-forgotten", "lost capacity is replaced although Git is away", "check_liveness.Reached",
         (Edit(CENSUS, "    if lost or broke:\n        return Debt(", "    if lost and broke:\n        return Debt("),
          Edit("reconciler/hearing.py", "    if not instance.released:\n        debts.setdefault(",
               "    if not instance:\n        debts.setdefault(")),
         faults="git_unreachable,reclaim,hall_wave,host_loss,silent_loss",
     ),
     Mutation(
-        "key-renewed", "a create without an answer is asked again under its own key", "check_debts",
+        "key-renewed", "a create without an answer is asked again under its own key", "check_debts.PaidOnce",
         (Edit(ACTING,
               "            self.tokens.hold(step.project, error)\n"
               "            self._stands(step, asked)\n            self._done.again += 1",
               "            self.tokens.hold(step.project, error)\n"
               "            self._failed(step, Cause.CREATE_FAILED, str(error))\n            self._done.again += 1"),),
-        faults="answer_lost,api_slow,reclaim,hall_wave",
+        faults="answer_lost,api_slow,reclaim,hall_wave", needs="answer_lost",
     ),
     Mutation(
-        "resume-forgets", "an intent without an outcome is taken up after a crash", "check_owners",
+        "resume-forgets", "an intent without an outcome is taken up after a crash", "check_owners.Forgotten",
         (Edit(RESUME, "    for step in saved.intents:\n", "    for step in ():\n"),),
         faults="crash,reclaim,hall_wave",
     ),
     Mutation(
-        "release-repeated", "a release is never told twice, nor another victim chosen", "check_debts",
+        "release-repeated", "a release is never told twice, nor another victim chosen", "check_debts.ReleasedOnce",
         (Edit(RESUME, "    StepKind.RELEASE: _asked_to_drain,\n", ""),),
-        faults="crash,commit_maxima",
+        faults="crash,commit_maxima", needs="crash",
     ),
     Mutation(
-        "event-lost", "no event is lost", "check_told",
+        "event-lost", "no event is lost", "check_told.Losses",
         (Edit(LOGBOOK, "                self.unrecorded = list(events if keep is None else keep)\n", ""),
          Edit(LOGBOOK, "        self.unrecorded = told\n        position", "        position")),
-        faults="disk_full,crash,reclaim,hall_wave",
+        faults="disk_full,crash,reclaim,hall_wave", needs="disk_full",
     ),
     Mutation(
-        "wallet-reset", "the authority's limit holds over a day", "check_money",
+        "wallet-reset", "the authority's limit holds over a day", "check_money.Authority",
         (Edit("reconciler/arbiter.py", "    if money and day > wallet.day:\n", "    if money:\n"),),
-        faults="hall_wave,two_halls,power_wave,reclaim",
+        faults="hall_wave,two_halls,power_wave,reclaim,host_loss,silent_loss", days=1.0, seeds=20,
     ),
     Mutation(
-        "bill-open", "each bill of a lost instance has its end", "check_money",
-        (Edit(CENSUS, "        census.events.append(billing.ended(instance, at=at, scribe=scribe))\n", ""),),
+        "bill-open", "each bill of a lost instance has its end", "check_money.Invoice",
+        (Edit(ABSENCE, "        census.events.append(billing.ended(instance, at=at, scribe=scribe))\n", ""),),
         faults="host_loss,silent_loss,power_wave",
     ),
     Mutation(
@@ -254,17 +264,34 @@ MUTATIONS = (
     Mutation(
         "removal-unapproved", "a large removal waits for a person", "check_removals.Waits",
         (Edit("reconciler/removals.py", "    if sum(taken.values()) * 100 <= total * share:", "    if total >= 0:"),),
-        faults="commit_maxima,commit_removal",
+        faults="commit_maxima,commit_removal", needs="commit_removal",
     ),
     Mutation(
-        "breaker-latches", "what stopped goes on when it is over", "check_liveness",
+        "removal-forgotten", "the removal that waits outlives a restart", "check_removals.Waits",
+        (Edit(RESUME, "            saved.memory, fleet=replace(",
+              "            saved.memory, baseline=type(saved.memory.baseline)(), fleet=replace("),),
+        faults="commit_removal,commit_maxima,crash", needs="commit_removal,crash",
+    ),
+    Mutation(
+        "older-accepted", "what was in force is never followed by an older commit", "check_removals.NeverBack",
+        (Edit(LOOP, "        self.desired = ports.desired.look()\n",
+              "        self.desired = self._first = ports.desired.look()\n"),
+         Edit(LOOP, "        desired = self.ports.desired.look()\n",
+              "        desired = self.ports.desired.look()\n"
+              "        if not desired.trusted:\n"
+              "            desired = replace(self._first, trusted=False, problem=desired.problem)\n")),
+        faults="git_unreachable,git_older,git_unsigned,commit_maxima,commit_floors,reclaim,host_loss",
+        needs="git_older,commit_maxima,reclaim",
+    ),
+    Mutation(
+        "breaker-latches", "what stopped goes on when it is over", "check_liveness.Cleared",
         (Edit(BLAST, "    cycles = min(RAMP_CYCLES, state.cycles_since_blind + 1) if sees else 0", "    cycles = 0"),
          Edit(BLAST, "        allowed = max(1, int(whole * ramp))",
               "        allowed = int(whole * ramp) if ramp == 1 else 0")),
-        faults="api_down,reclaim",
+        faults="api_down,reclaim", needs="api_down",
     ),
     Mutation(
-        "drain-never-ends", "what has drained is given back", "check_liveness",
+        "drain-never-ends", "what has drained is given back", "check_liveness.Drained",
         (Edit(DIFF, '            if drained in ("verified", "overrun"):', '            if drained == "never":'),
          Edit(DIFF, "            elif over:\n", "            elif over and not drained:\n")),
     ),
@@ -275,8 +302,95 @@ MUTATIONS = (
         faults="reclaim,hall_wave",
     ),
     Mutation(
-        "twin-kept", "a second server under one key is found and taken away", "check_owners",
+        "floor-paid-as-lent", "committed capacity is for floors and fallback", "check_floors.Committed",
+        (Edit(DESIRED, "        want(floor, Paid.FLOOR)", "        want(floor, Paid.RECLAIMABLE)"),),
+    ),
+    Mutation(
+        "floor-not-restored", "a floor that was lost comes back first", "check_floors.Restored",
+        (Edit(DIFF, "    adds.sort(key=lambda step: _urgency(step, inputs.ranks))\n",
+              "    adds = [s for s in adds if s.kind is not StepKind.REPLACE or s.paid is not Paid.FLOOR]\n"
+              "    adds.sort(key=lambda step: _urgency(step, inputs.ranks))\n"),),
+        faults="host_loss,silent_loss,boots_fail", needs="host_loss,silent_loss",
+    ),
+    Mutation(
+        "clock-doubt-ignored", "a clock that the provider's answers contradict stops everything", "check_blind.Acts",
+        (Edit(CYCLE, "    clock = clock_doubt(part, memory, seen)\n", '    clock = ""\n'),),
+        faults="clock_forward,clock_back,reclaim", needs="clock_back",
+    ),
+    Mutation(
+        "stop-read-once", "the stop switch is read again and again, by every process", "check_stop.Acts",
+        (Edit(ACTING, "            return answered(self.ports.stop.reason)",
+              '            return self.__dict__.setdefault("_read", answered(self.ports.stop.reason))'),),
+        faults="people_stop,reclaim,hall_wave", needs="people_stop",
+    ),
+    Mutation(
+        "outdone-ignored", "a mark of a later term ends ours", "check_fencing.Epochs",
+        (Edit(LOOP, "        return above > 0", "        return False"),
+         Edit(LOOP, "            self.leadership.raise_above(above)", "            pass")),
+        faults="site_lost,reclaim,hall_wave", needs="site_lost",
+    ),
+    Mutation(
+        "others-acts-ignored", "a memory that others have acted beyond is not gone on with", "check_debts.PaidOnce",
+        (Edit(LOGBOOK, "        return Memory() if beyond else at_term(memory, self._ports.clock())",
+              "        return at_term(memory, self._ports.clock())"),),
+        faults="crash,pause,store_cut,control_down,reclaim,commit_maxima", needs="crash,pause",
+    ),
+    Mutation(
+        "drain-uncaused", "a drain begins for a notice or for an agreed return", "check_drains.Outcomes",
+        (Edit(ACTING, "cause_event=step.told))", 'cause_event="x" + step.told))'),),
+        faults="commit_maxima",
+    ),
+    Mutation(
+        "withdrawn-for-good", "every notice that a node hears begins a drain at once", "check_drains.Windows",
+        (Edit("agent/deadline.py",
+              "    if any(key == notice.key and notice.issued_at <= issued for key, issued in notices.withdrawn):",
+              "    if notices.withdrawn:"),),
+        faults="withdrawn,reclaim,hall_wave", needs="withdrawn,reclaim",
+    ),
+    Mutation(
+        "intent-unwritten", "what is about to be done is written down before", "check_told.Requests",
+        (Edit(LOOP, "            announced=announced(going, memory.fleet, self._scribe()),",
+              "            announced=announced((), memory.fleet, self._scribe()),"),),
+        faults="none", seeds=1,
+    ),
+    Mutation(
+        "told-twice", "an id says one thing", "check_told.Versions",
+        (Edit(CYCLE, '            f"{name}/{scribe.now}",', "            name,"),),
+        faults="none", seeds=1,
+    ),
+    Mutation(
+        "key-reused", "a key serves one instance", "check_owners.Mixed",
+        (Edit(CYCLE, "sequence=counted.fleet.sequence + len(found.steps)", "sequence=counted.fleet.sequence"),),
+        faults="reclaim,hall_wave",
+    ),
+    Mutation(
+        "twins-both-deleted", "of two servers under one key one stays", "check_drains.BeforeDelete",
+        (Edit(SIGHTING, "        twins.append(twin)\n", "        twins += [twin, first]\n"),
+         Edit(GUARD, 'stays and step.server not in ("", kept.server):', "stays and step.server:"),
+         Edit(ACTING, '            if not instance.supply or instance.server in ("", step.server):',
+              "            if not instance.supply:")),
+        faults="no_client_token,answer_lost,api_slow,reclaim", needs="no_client_token,answer_lost",
+    ),
+    Mutation(
+        "uncovered-trusted", "strict work moves off what no notice reaches", "check_covered.Strict",
+        (Edit(DESIRED, "        uncovered = ready and not instance.covered and instance.workload in part.strict",
+              "        uncovered = False"),),
+        faults="agent_dead", needs="agent_dead",
+    ),
+    Mutation(
+        "reserve-after", "money is reserved in the store before it is spent", "check_money.Covered",
+        (Edit(LOOP, "        decision, unpaid = self.reservations.settle(decision, seen, self.memory)",
+              "        unpaid: list[Step] = []"),),
+        faults="hall_wave,two_halls,power_wave,reclaim,host_loss,silent_loss", days=1.0, seeds=20,
+    ),
+    Mutation(
+        "paid-misnamed", "an hour is billed under the payment that it is used under", "check_money.Usage",
+        (Edit("reconciler/billing.py", '"paid": instance.paid.value}', '"paid": "reclaimable"}'),),
+        faults="none", seeds=1,
+    ),
+    Mutation(
+        "twin-kept", "a second server under one key is found and taken away", "check_owners.Twins",
         (Edit(SIGHTING, "        twins.append(twin)\n", ""),),
-        faults="no_client_token,answer_lost,api_slow,reclaim",
+        faults="no_client_token,answer_lost,api_slow,reclaim", needs="no_client_token,answer_lost",
     ),
 )  # fmt: skip

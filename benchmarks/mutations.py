@@ -1,9 +1,10 @@
 """Mutations of the product, and how each is hunted: that the checkers bite is shown, not said.
 
 A mutation is exact text in a file and what stands there instead. It is applied to a copy of the packages in a temporary
-folder; real processes let histories pass there, seed after seed, until a checker complains. A history that the product
-itself does not pass proves nothing, so the same question is asked of the unchanged product too. Used by
-`benchmarks.simulate`; `benchmarks.mutation_list` holds the list.
+folder; a process of its own lets histories pass there, seed after seed, until the checker that guards the promise
+complains. A history in which the product itself breaks that promise proves nothing, so the same is asked of the
+unchanged product too, and only the difference counts. Used by `benchmarks.simulate`; `benchmarks.mutation_list` holds
+the list.
 
     python -m benchmarks.mutations [NAME ...] [--jobs J]
 """
@@ -17,36 +18,106 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
+from typing import Self
 
 from benchmarks.mutation_list import MUTATIONS, Mutation
+from simulation.hunted import drawn, small
 
 ROOT = Path(__file__).parents[1]
-CAUGHT, MISSED, ELSEWHERE, FAILED = "caught", "missed", "caught elsewhere", "could not run"
-LONGEST_S = 3600
+MOST_SEEDS = 2_000
+"""Seeds that are looked through for those that draw a rare pair of kinds."""
+
+LONGEST_S = 600
+"""One history; a change may make one that never ends."""
+
+CAUGHT, MISSED, ELSEWHERE, FAILED = "caught", "missed", "only elsewhere", "could not run"
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of one mutation: `checkers` complained at `seed`, after `histories` of them."""
+    """What came of one mutation: its checker complained at `seed`, after `histories` of them, and `said` something.
+    `elsewhere` are other checkers that complained until then of what the unchanged product passes.
+    """
 
     mutation: Mutation
     verdict: str
-    checkers: tuple[str, ...] = ()
     seed: int = 0
     histories: int = 0
     seconds: float = 0.0
     said: str = ""
+    elsewhere: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def caught(self) -> bool:
-        """Whether any checker complained of what the unchanged product passes."""
-        return self.verdict in (CAUGHT, ELSEWHERE)
+        """Whether the checker that guards the promise complained where it is silent about the unchanged product."""
+        return self.verdict == CAUGHT
+
+
+class Passing:
+    """A process in which histories of a folder's packages pass; with the block it ends."""
+
+    def __init__(self, folder: Path) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, "-P", str(ROOT / "benchmarks/passing.py")]
+        self._errors = tempfile.TemporaryFile(mode="w+")  # noqa: SIM115 - closed with the process, in `__exit__`
+        self._process = subprocess.Popen(
+            command, cwd=folder, env=environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+        )  # fmt: skip
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._errors.close()
+
+    def broken(self, mutation: Mutation, seed: int) -> dict[str, str]:
+        """The first sentence of each checker that complains of this history. Raises `ChildProcessError` when the
+        process has died.
+        """
+        asking, telling = self._process.stdin, self._process.stdout
+        if asking is None or telling is None:
+            raise ChildProcessError("no pipes")
+        limit = threading.Timer(LONGEST_S, self._process.kill)
+        limit.start()
+        try:
+            print(seed, f"{mutation.days:g}", mutation.faults, file=asking, flush=True)
+            answer = telling.readline()
+        except BrokenPipeError:
+            answer = ""
+        finally:
+            limit.cancel()
+        if not answer:
+            self._errors.seek(0)
+            raise ChildProcessError((self._errors.read().strip().splitlines() or ["it ended"])[-1])
+        found: dict[str, str] = json.loads(answer)
+        return found
+
+
+class Unchanged:
+    """The product as it is, asked the same questions; each answer is kept."""
+
+    def __init__(self, passing: Passing) -> None:
+        self._passing = passing
+        self._known: dict[tuple[float, str, int], dict[str, str]] = {}
+        self._one_at_a_time = threading.Lock()
+
+    def broken(self, mutation: Mutation, seed: int) -> dict[str, str]:
+        """What breaks in this history without the mutation."""
+        asked = mutation.days, mutation.faults, seed
+        with self._one_at_a_time:
+            if asked not in self._known:
+                self._known[asked] = self._passing.broken(mutation, seed)
+            return self._known[asked]
 
 
 def packages() -> tuple[str, ...]:
@@ -67,77 +138,70 @@ def mutated(mutation: Mutation, folder: Path) -> None:
         path.write_text(text.replace(edit.old, edit.new), encoding="utf-8")
 
 
-def hunt(where: Path, mutation: Mutation, seeds: range) -> dict[str, object]:
-    """Let the packages of a folder pass the mutation's histories until one breaks; the command's own document."""
-    command = [
-        sys.executable, "-m", "ebbtide", "simulate", "--seeds", f"{seeds.start}-{seeds.stop - 1}",
-        "--days", f"{mutation.days:g}", "--faults", mutation.faults, "--shrink", "0", "--first", "--output", "json",
-    ]  # fmt: skip
-    environment = {**os.environ, "PYTHONPATH": str(where), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        command, check=False, cwd=where, env=environment, capture_output=True, text=True, timeout=LONGEST_S
-    )
-    if done.returncode not in (0, 1):
-        return {"error": (done.stderr.strip().splitlines() or ["no word"])[-1], "trace": done.stderr}
-    document: dict[str, object] = json.loads(done.stdout)
-    return document
+def seeds_of(mutation: Mutation) -> Iterator[int]:
+    """The first seeds that draw what the mutation needs, as many as it is given."""
+    needs = [kind for kind in mutation.needs.split(",") if kind]
+    found = 0
+    for seed in range(1, MOST_SEEDS):
+        there = {fault.kind for fault in drawn(seed, mutation.days, small(), needs)}
+        if there.issuperset(needs):
+            found += 1
+            yield seed
+        if found == mutation.seeds:
+            return
 
 
-def tried(mutation: Mutation) -> Tried:
-    """Hunt the mutation down: seed after seed, until a checker complains that has nothing to say of the unchanged
-    product in the same history.
+def tried(mutation: Mutation, unchanged: Unchanged) -> Tried:
+    """Hunt the mutation down: seed after seed, until its checker complains where it is silent about the product as it
+    is.
     """
     began = perf_counter()
-    following, histories = 1, 0
-    said = ""
-    with tempfile.TemporaryDirectory(prefix="ebbtide-mutation-") as folder:
-        mutated(mutation, Path(folder))
-        while following <= mutation.seeds:
-            found = hunt(Path(folder), mutation, range(following, mutation.seeds + 1))
-            if "error" in found:
-                return Tried(mutation, FAILED, (), following, histories, perf_counter() - began, str(found["error"]))
-            seed, broken = _failing(found)
-            histories += (seed or mutation.seeds) - following + 1
-            if not seed:
-                break
-            healthy = hunt(ROOT, mutation, range(seed, seed + 1))
-            anyway = _failing(healthy)[1]
-            checkers = tuple(checker for checker in broken if checker not in anyway)
-            if checkers and "error" not in healthy:
-                verdict = CAUGHT if any(one.startswith(mutation.checker) for one in checkers) else ELSEWHERE
-                said = broken[checkers[0]]
-                return Tried(mutation, verdict, checkers, seed, histories, perf_counter() - began, said)
-            said = f"seed {seed} breaks without it too" if anyway else ""
-            following = seed + 1
-    return Tried(mutation, MISSED, (), 0, histories, perf_counter() - began, said)
-
-
-def _failing(found: dict[str, object]) -> tuple[int, dict[str, str]]:
-    """The first failing seed of a document (0: none), and what broke there: sentence by checker."""
-    failing = found.get("failing")
-    if not isinstance(failing, list) or not failing:
-        return 0, {}
-    first = failing[0]
-    return int(first["seed"]), {str(one["checker"]): str(one["sentence"]) for one in first["broken"]}
+    elsewhere: dict[str, int] = {}
+    said, seed, passed = "", 0, 0
+    try:
+        with tempfile.TemporaryDirectory(prefix="ebbtide-mutation-") as folder:
+            mutated(mutation, Path(folder))
+            with Passing(Path(folder)) as passing:
+                for seed in seeds_of(mutation):
+                    passed += 1
+                    found = passing.broken(mutation, seed)
+                    if not found:
+                        continue
+                    anyway = unchanged.broken(mutation, seed)
+                    if mutation.checker in found.keys() - anyway.keys():
+                        said = found[mutation.checker]
+                        return Tried(mutation, CAUGHT, seed, passed, perf_counter() - began, said, elsewhere)
+                    for checker in found.keys() - anyway.keys():
+                        elsewhere.setdefault(checker, seed)
+                    if mutation.checker in found:
+                        said = f"seed {seed} breaks it without the mutation too"
+    except ChildProcessError as error:
+        return Tried(mutation, FAILED, seed, passed, perf_counter() - began, str(error), elsewhere)
+    verdict = ELSEWHERE if elsewhere else MISSED
+    return Tried(mutation, verdict, 0, passed, perf_counter() - began, said, elsewhere)
 
 
 def all_tried(mutations: Sequence[Mutation], *, jobs: int, told: Callable[[Tried], None]) -> list[Tried]:
     """Hunt several side by side; in their order."""
+    with Passing(ROOT) as passing, ThreadPoolExecutor(jobs) as pool:
+        unchanged = Unchanged(passing)
 
-    def one(mutation: Mutation) -> Tried:
-        result = tried(mutation)
-        told(result)
-        return result
+        def one(mutation: Mutation) -> Tried:
+            result = tried(mutation, unchanged)
+            told(result)
+            return result
 
-    with ThreadPoolExecutor(jobs) as pool:
         return list(pool.map(one, mutations))
 
 
 def line_of(one: Tried) -> str:
     """One result as a line of a log."""
-    by = f" by {', '.join(one.checkers)} at seed {one.seed}" if one.checkers else ""
+    at = f" at seed {one.seed}" if one.seed else ""
+    others = ", ".join(f"{checker} at {seed}" for checker, seed in sorted(one.elsewhere.items()))
+    also = f" (before: {others})" if others else ""
     said = f": {one.said}" if one.said else ""
-    return f"{one.mutation.name:26} {one.verdict}{by}, {one.histories} histories, {one.seconds:.1f} s{said}"
+    name, by = one.mutation.name, one.mutation.checker
+    return f"{name:26} {by:24} {one.verdict}{at}, {one.histories} histories, {one.seconds:.1f} s{also}{said}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

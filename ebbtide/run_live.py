@@ -233,7 +233,7 @@ class _Running:
             instances=standing(reconciler.memory.fleet),
             deferred=reconciler.deferred,
             unrecorded=len(reconciler.unrecorded),
-            stopped=reconciler.acting.stopped(),
+            stopped=reconciler.acting.brake.stopped(),
             problem=reconciler.desired.problem or ("" if leads else reconciler.leadership.problem),
             next_ms=max(0, due - now),
         )

@@ -142,7 +142,7 @@ class FakeCloud:
     def withdraw(self, server: str) -> Notice:
         """Takes the server's notice back."""
         self.settle()
-        notice = replace(self.notices.pop(server), withdrawn=True)
+        notice = replace(self.notices.pop(server), withdrawn=True, withdrawn_at=self.clock())
         self.log.say(notice)
         return notice
 
@@ -166,7 +166,7 @@ class FakeCloud:
         """The server is gone without notice; with a reason a lifecycle event explains it."""
         row = self.remove(server)
         if reason is not None:
-            self.tell(LifecycleKind.FAILED, row, reason)
+            self.tell(LifecycleKind.FAILED, row, reason, taken=True)
 
     def remove(self, server: str) -> Server:
         """Takes the server out of every book."""
@@ -175,9 +175,10 @@ class FakeCloud:
         self.hints.pop(server, None)
         return self.servers.pop(server)
 
-    def tell(self, kind: LifecycleKind, row: Server, reason: str = "") -> None:
+    def tell(self, kind: LifecycleKind, row: Server, reason: str = "", *, taken: bool = False) -> None:
         """Says one lifecycle event."""
-        self.log.say(Lifecycle(self.clock(), kind, row.id, row.name, row.pool, reason))
+        where = row.project, row.mark
+        self.log.say(Lifecycle(self.clock(), kind, row.id, row.name, row.pool, reason, *where, taken))
 
     def settle(self) -> int:
         """Lets everything happen that is due; the present instant."""
@@ -188,7 +189,7 @@ class FakeCloud:
                 self._end_boot(server, due.outcome)
         for server, notice in list(self.notices.items()):
             if notice.ends_at <= now:
-                self.tell(LifecycleKind.DELETED, self.remove(server), notice.kind.value)
+                self.tell(LifecycleKind.DELETED, self.remove(server), notice.kind.value, taken=True)
         self.reclaims = {id_: reclaim for id_, reclaim in self.reclaims.items() if reclaim.hold_until > now}
         self.advisories = {pool: advisory for pool, advisory in self.advisories.items() if advisory.until > now}
         return now

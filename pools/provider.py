@@ -117,7 +117,9 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """The provider's word that one server goes away at `ends_at`, or, `withdrawn`, that it stays after all."""
+    """The provider's word that one server goes away at `ends_at`, or, `withdrawn`, that it stays after all, said at
+    `withdrawn_at` (0: the provider does not say when).
+    """
 
     id: str
     server: str
@@ -128,6 +130,7 @@ class Notice:
     issued_at: int
     ends_at: int
     withdrawn: bool = False
+    withdrawn_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +166,11 @@ class LifecycleKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """One lifecycle event: a hint that explains; the listing stays the truth."""
+    """One lifecycle event: a hint that explains; the listing stays the truth.
+
+    `project` and `mark` are those of the server, where the provider says them: a leader that never saw the server
+    learns from them whose it was. `taken` says that the provider ended it itself, and nobody asked for that.
+    """
 
     at: int
     kind: LifecycleKind
@@ -171,6 +178,9 @@ class Lifecycle:
     name: str
     pool: str
     reason: str = ""
+    project: str = ""
+    mark: Mark | None = None
+    taken: bool = False
 
 
 @dataclass(frozen=True, slots=True)

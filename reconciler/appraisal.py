@@ -27,10 +27,10 @@ from pools.kinds import Assumptions
 from pools.provider import RateCard
 from pools.ranking import Ranking, Rates, guaranteed_micro, move_cost_micro, rank, settle
 from reconciler import evidence
-from reconciler.census import Census
 from reconciler.desired import Partition
 from reconciler.drafts import Scribe
 from reconciler.problem import Offers, Resources
+from reconciler.sight import Census
 
 if TYPE_CHECKING:
     from reconciler.cycle import Seen
@@ -178,7 +178,7 @@ class Appraiser:
         told, events = _rate_events(part, before.told_rates, card if card is not before.card else None, scribe)
         after = replace(_gather(before, tally, counted, seen), card=card, told_rates=told)
         known_again = (card is None) != (before.card is None)
-        if after.priced is None or events or known_again or seen.now - after.ranked_at >= RANK_MS:
+        if after.priced is None or events or known_again or not 0 <= seen.now - after.ranked_at < RANK_MS:
             after = _ranked(after, seen.now)
         after, changes = _excluded(after, part, tally, counted, seen)
         after = _heard_ahead(after, part, tally, seen)

@@ -319,7 +319,7 @@ def _page(ruling: Ruling, contract: Contract, risk: Risk, units: int, purse: _Pu
     ruling.events.append(
         scribe.event(
             EventType.GUARD_REFUSED,
-            f"fallback/{contract.name}/{ruling.wallet.day or scribe.now}",
+            f"fallback/{contract.name}/{ruling.wallet.day or scribe.now}/{scribe.epoch}",
             Cause.AUTHORITY_SPENT,
             caused_by=risk.since_event,
             workload=contract.name,

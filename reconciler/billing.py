@@ -1,25 +1,20 @@
 """The events between which an instance is paid for, and the one that says where it is paid from then on.
 
-Called by `census` and by the loop, always with the provider's time where it told one.
+Called by `census` and by the loop, always with the provider's time where it told one. What they say follows from the
+mark and the provider's word alone, never from what one replica remembers: another one tells them again, to the letter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from ledger.causes import Cause
-from ledger.events import Event, EventType
+from ledger.events import Event, EventType, Paid
 from pools.provider import Lifecycle, LifecycleKind
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Instance, number_in
 
 ENDS = (LifecycleKind.DELETED, LifecycleKind.FAILED)
-
-TOLD_BACK_MS = 86_400_000
-"""A leader without a memory tells again which bills ended in the last day: nobody is away for longer unnoticed, and
-the stream of a large region may hold far more than anybody needs twice.
-"""
 
 
 def heard(happened: Lifecycle, instance: Instance, scribe: Scribe) -> tuple[Instance, tuple[Event, ...]]:
@@ -48,33 +43,13 @@ def found_again(instance: Instance, *, active: bool, scribe: Scribe) -> tuple[In
     return after, (started(after, pool=after.pool, at=scribe.now, scribe=scribe),)
 
 
-def ends_of_unknown(lifecycle: Iterable[Lifecycle], known: Collection[str], scribe: Scribe) -> list[Event]:
-    """The ends of bills that a leader with an empty memory hears of and cannot place: servers of ours (by their names)
-    that no listing shows any more. Whoever led before may have told them or not, so they are told again under ids of
-    their own, by server: the ledger takes the first end of an instance, and both say the same.
-
-    Of two servers under one name the later is meant: the first one was a twin, or its end was followed by another.
+def purpose(instance: Instance, region: str) -> Cause:
+    """What an instance is there for, as its mark says it: the same for everybody, whatever it was asked for in place
+    of.
     """
-    ends: dict[str, Lifecycle] = {}
-    for happened in lifecycle:
-        if happened.kind not in ENDS or happened.name in known or not number_in(happened.name, scribe.region):
-            continue
-        told = ends.get(happened.name)
-        if told is None or (told.server != happened.server and told.at <= happened.at):
-            ends[happened.name] = happened
-    return [
-        scribe.event(
-            EventType.INSTANCE_ENDED,
-            f"{name}/{happened.server}",
-            Cause.ACCOUNTING,
-            at=happened.at,
-            caused_by=event_id(EventType.INSTANCE_REQUESTED, scribe.region, name),
-            pool=happened.pool,
-            instance=name,
-        )
-        for name, happened in ends.items()
-        if happened.at > scribe.now - TOLD_BACK_MS
-    ]
+    if not number_in(instance.name, region):
+        return Cause.ADOPTION_REVIEWED
+    return {Paid.FLOOR: Cause.FLOOR, Paid.FALLBACK: Cause.SHORTFALL}.get(instance.paid, Cause.CLAIM_GREW)
 
 
 def started(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:
@@ -82,7 +57,7 @@ def started(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:
     return scribe.event(
         EventType.INSTANCE_STARTED,
         instance.name,
-        instance.cause,
+        purpose(instance, scribe.region),
         at=at,
         caused_by=event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name),
         workload=instance.workload,
@@ -107,13 +82,16 @@ def moved(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:
 
 
 def ended(instance: Instance, *, at: int, scribe: Scribe) -> Event:
-    """Billing of the instance ends at `at`."""
+    """Billing of the instance ends at `at`. Why it went is what its notice, release, failure or loss says; of one that
+    runs on without us nothing else does.
+    """
+    disowned = instance.cause is Cause.DISOWNED_BY_REVIEW
     return scribe.event(
         EventType.INSTANCE_ENDED,
         instance.name,
-        instance.cause,
+        instance.cause if disowned else Cause.ACCOUNTING,
         at=at,
-        caused_by=instance.cause_event,
+        caused_by=event_id(EventType.INSTANCE_STARTED, scribe.region, instance.name),
         workload=instance.workload,
         pool=instance.pool,
         instance=instance.name,

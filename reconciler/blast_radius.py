@@ -83,7 +83,9 @@ def returns_fallback(step: Step) -> bool:
 def agreed(step: Step, fleet: Fleet) -> bool:
     """Whether a release was decided before, and only its word to the node goes out again."""
     instance = fleet.instances.get(step.instance)
-    return step.kind is StepKind.RELEASE and instance is not None and (instance.released or instance.release_told)
+    if step.kind is not StepKind.RELEASE or instance is None:
+        return False
+    return instance.released or bool(instance.release_event)
 
 
 def aged(
@@ -180,4 +182,10 @@ def over(step: Step, kind: StepKind, left: Mapping[StepKind, Room], counts: Mapp
 
 
 def _add(history: History, at: int, count: int) -> History:
-    return (*history, (at, count)) if count else history
+    """So many more at `at`: one entry for each time, and none for what came to nothing."""
+    if not count:
+        return history
+    if history and history[-1][0] == at:
+        *earlier, (_, already) = history
+        return (*earlier, (at, already + count)) if already + count else tuple(earlier)
+    return (*history, (at, count))

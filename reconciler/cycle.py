@@ -25,12 +25,12 @@ from reconciler.fleet import Fleet
 from reconciler.placement import place
 from reconciler.ports import Demand, SchedulerView
 from reconciler.problem import Placement
+from reconciler.sight import Census, Sight
 from reconciler.standing import committed_lot, ground_of, spreads_of
+from reconciler.steady import steadied
 from reconciler.steps import ADDS, Refusal, Step
 from reconciler.twins import twin_steps
 from repo_layout.documents import DirectoryEntry
-
-NEVER_S = 10**9  # longer than anything is waited for
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +109,10 @@ class Decision:
 
 def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, commit: str) -> Decision:
     """The next memory, the steps that may go out, the refusals, and the events of this cycle."""
+    clock = clock_doubt(part, memory, seen)
+    memory, seen = steadied(memory, seen, clock)
     scribe = Scribe(part.region, seen.now, commit, memory.epoch)
     seen = replace(seen, schedulers=heard(part, seen))
-    clock = clock_doubt(part, memory, seen)
     reclaims = open_reclaims(memory.reclaims, seen)
     paused = paused_in(part)
     removal = removals.judge(part, commit, memory.baseline, signed=seen.signed, now=seen.now)
@@ -152,7 +153,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         listed_at=eyes.listed_at,
         told_at=eyes.told_at,
         complete_at=eyes.complete_at,
-        cursor=counted.cursor(memory.cursor, seen.signals.cursor),
+        cursor=memory.cursor if counted.unheard else seen.signals.cursor,
         baseline=removal.baseline,
         breakers=standing.breakers,
         order=standing.order,
@@ -217,7 +218,7 @@ def _standing(
 def _facts(
     seen: Seen,
     claimed: Mapping[str, claims.Claim],
-    counted: census.Census,
+    counted: Census,
     appraisal: Appraisal,
     ruling: arbiter.Ruling,
     *,
@@ -250,7 +251,7 @@ class _Told:
 
 
 def _difference(
-    part: Partition, memory: Memory, seen: Seen, counted: census.Census, placement: Placement, told: _Told
+    part: Partition, memory: Memory, seen: Seen, counted: Census, placement: Placement, told: _Told
 ) -> diff.Difference:
     """What has to happen so that the fleet becomes what the placement says."""
     projects = frozenset(part.estate.region(part.region).projects)
@@ -283,16 +284,15 @@ def _count(
     scribe: Scribe,
     *,
     clock: str,
-) -> census.Census:
+) -> Census:
     region = part.estate.region(part.region)
     return census.take(
         memory.fleet,
-        census.Sight(
+        Sight(
             now=seen.now,
             estate=part.estate.settings.estate,
             region=part.region,
-            # while nobody can tell the time, nothing is late
-            join_timeout_s=NEVER_S if clock else region.join_timeout,
+            join_timeout_s=NEVER_S if clock else region.join_timeout,  # nobody can tell the time: nothing is late
             signals=seen.signals,
             listing=seen.listing,
             nodes=seen.schedulers.nodes,
@@ -302,7 +302,6 @@ def _count(
             silent_workloads=frozenset(name for name, claim in claimed.items() if claim.held),
             improbable_percent=region.guard.improbable_share,
             accepted_at=seen.accepted_at,
-            anew=not memory.cursor,
         ),
         scribe,
     )

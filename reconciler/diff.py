@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from ledger.causes import Cause
 from ledger.events import Paid
+from reconciler.census import REPLACING
 from reconciler.claims import Claim
-from reconciler.debts import REPLACING
 from reconciler.fleet import Debt, Fleet, Instance, Phase, name_of, number_in
 from reconciler.problem import Move
 from reconciler.steps import Step, StepKind, step_of
@@ -116,8 +116,14 @@ def difference(inputs: Inputs) -> Difference:
         *_emptied(inputs, [i for i in surplus if not _away(i, inputs)]),
         *_lost_to_scheduler(inputs, by_slot.values()),
     )
+    # what is given back stays as it is: nothing else is done to it
+    given = {step.instance for step in inputs.extra if step.kind is StepKind.DISOWN}
     return Difference(
-        tuple(step for step in steps if step.project in inputs.owned_projects),
+        tuple(
+            step
+            for step in steps
+            if step.project in inputs.owned_projects and (step.kind is StepKind.DISOWN or step.instance not in given)
+        ),
         _still_owed(inputs.fleet.debts, inputs),
     )
 

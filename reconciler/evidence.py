@@ -19,10 +19,10 @@ from ledger.causes import Cause
 from pools import exclusion
 from pools.forward import Room, Word
 from pools.provider import ForwardCapacities, NoticeKind
-from reconciler.census import Census
 from reconciler.desired import Partition
 from reconciler.fleet import Fleet, Phase
 from reconciler.problem import Resources
+from reconciler.sight import Census
 
 if TYPE_CHECKING:
     from reconciler.cycle import Seen

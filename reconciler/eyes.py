@@ -13,13 +13,13 @@ from ledger.events import Paid
 from pools.provider import Reclaim
 from reconciler import clocks
 from reconciler.arbiter import Ruling
-from reconciler.census import Census
 from reconciler.claims import Claim
 from reconciler.desired import Partition, closed_pools
 from reconciler.fleet import Fleet
 from reconciler.guard import Eyes
 from reconciler.ports import SchedulerView
 from reconciler.removals import Removal
+from reconciler.sight import Census
 
 if TYPE_CHECKING:
     from reconciler.cycle import Memory, Seen

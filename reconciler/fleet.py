@@ -45,9 +45,9 @@ class Instance:
     `started_at` and `ended_at` bound what the provider bills, `cause` and `cause_event` say why it is in its present
     phase. `missing_since` is set while a complete listing does not show it and nothing explains that. `moving_to` is
     the instance that takes over its work: once that one is there, this one is released. `notices` are the ends that
-    stand, by reclaim; `release_told` says that its release stands in the ledger, `drain_asked` that its node heard of
-    it, and `deregistered` that it left its scheduler. `left_at` is set while its scheduler, which answers, does not
-    show it though it had joined.
+    stand, by reclaim; `release_event` is the event by which its release stands in the ledger, `drain_asked` says that
+    its node heard of it, and `deregistered` that it left its scheduler. `left_at` is set while its scheduler, which
+    answers, does not show it though it had joined.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Instance:
     missing_since: int = 0
     moving_to: str = ""
     notices: tuple[tuple[str, int], ...] = ()
-    release_told: bool = False
+    release_event: str = ""
     drain_asked: bool = False
     deregistered: bool = False
 

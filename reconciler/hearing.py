@@ -43,7 +43,7 @@ def hear(
         Cause.NOTICE,
         at=notice.issued_at,
         workload=instance.workload,
-        pool=instance.pool,
+        pool=notice.pool or instance.pool,
         instance=instance.name,
         data={
             "reclaim": notice.reclaim,
@@ -76,9 +76,10 @@ def _withdraw(
         EventType.NOTICE_WITHDRAWN,
         f"{notice.id}/{instance.name}",
         Cause.NOTICE_WITHDRAWN,
-        caused_by=instance.cause_event,
+        at=notice.withdrawn_at or notice.issued_at,
+        caused_by=event_id(EventType.NOTICE_RECEIVED, scribe.region, f"{notice.id}/{instance.name}"),
         workload=instance.workload,
-        pool=instance.pool,
+        pool=notice.pool or instance.pool,
         instance=instance.name,
         data={"reclaim": notice.reclaim},
     )

@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from contracts.errors import EbbtideError
 from ledger.events import Event
-from reconciler.acting import Ports, answered
+from reconciler.acting import Ports
+from reconciler.answers import answered
 from reconciler.appraisal import Appraiser
 from reconciler.cycle import Memory
 from reconciler.lessons import learnt_of, lessons_of
@@ -48,7 +49,7 @@ class Logbook:
         if content is None:
             return Memory()
         saved = decode(content)
-        found: Resumed = resume(saved, region=self._region, position=self._ports.recorder.position())
+        found: Resumed = resume(saved, position=self._ports.recorder.position())
         self._appraiser.take_up(learnt_of(saved.lessons, found.memory.fleet, self._appraiser.outlook))
         self.lineage = saved.lineage
         self._record(found.events)

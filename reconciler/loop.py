@@ -15,14 +15,15 @@ from contracts.errors import EbbtideError
 from ledger.events import Event
 from pools.provider import Signals
 from reconciler import fencing, guard
-from reconciler.acting import Acting, Ports, answered
+from reconciler.acting import Acting, Ports
+from reconciler.answers import answered
 from reconciler.appraisal import Appraiser
 from reconciler.cycle import Decision, Memory, Seen, decide
 from reconciler.desired import Partition
 from reconciler.drafts import Scribe
 from reconciler.leadership import Leadership
 from reconciler.logbook import Logbook
-from reconciler.outcomes import announced
+from reconciler.outcomes import announced, named
 from reconciler.ports import SchedulerView
 from reconciler.reservations import Reservations
 from reconciler.steps import Step, StepKind, finishes
@@ -57,6 +58,7 @@ class Reconciler:
             key=f"lease/{self.part.region}",
             holder=ports.holder,
             monotonic=ports.monotonic,
+            clock=ports.clock,
             terms=ports.terms,
             sole=ports.sole,
         )
@@ -89,6 +91,7 @@ class Reconciler:
         decision = decide(self.part, self.memory, seen, self.appraiser, self.desired.commit)
         decision, unpaid = self.reservations.settle(decision, seen, self.memory)
         going, waiting = self.acting.tokens.admit(decision.allowed)
+        going = named(going, decision.memory.fleet, self._scribe())
         waiting += unpaid
         if not self._note(decision.memory, decision.events, going):
             # what cannot be written down is not begun; what was agreed before goes on
@@ -119,7 +122,9 @@ class Reconciler:
         return True
 
     def _outdone(self, seen: Seen) -> bool:
-        """Whether a server shows a term as late as ours that is not ours; then ours has ended."""
+        """Whether a server shows a term as late as ours that is not ours, or the store does not confirm ours after the
+        machine's clocks moved apart: then ours has ended.
+        """
         above = fencing.outdone(
             seen.listing,
             estate=self.part.estate.settings.estate,
@@ -129,7 +134,7 @@ class Reconciler:
         )
         if above:
             self.leadership.raise_above(above)
-        return above > 0
+        return above > 0 or (seen.leap_ms != 0 and not self.leadership.confirm())
 
     def _look(self) -> None:
         """What the reviewed files say now; another commit is another partition."""
@@ -142,7 +147,7 @@ class Reconciler:
     def observe(self, *, led: bool = True) -> Seen:
         """Ask every port once; silence is None, never an empty answer."""
         ports = self.ports
-        now, leap_ms = self.acting.watch.look()
+        now, leap_ms = self.acting.brake.watch.look()
         signals = _ask(lambda: ports.provider.signals(self.memory.cursor))
         view = _ask(ports.schedulers.view)
         clusters = frozenset(contract.cluster for contract in self.part.contracts)
@@ -154,7 +159,7 @@ class Reconciler:
             rates=_ask(ports.provider.rates),
             forward=_ask(ports.provider.forward_capacity),
             quota=_ask(ports.provider.quota),
-            stopped=self.acting.stopped(),
+            stopped=self.acting.brake.stopped(),
             led=led,
             verified=self.desired.trusted,
             day=ports.local_day(now),

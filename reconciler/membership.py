@@ -10,9 +10,13 @@ from dataclasses import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools.provider import Server, Status
+from reconciler.billing import purpose
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Instance, Phase
 from reconciler.ports import NodeView
+
+DRAINED = ("verified", "overrun")
+"""How a drain ends after which nothing runs on the node any more."""
 
 
 def as_ever(known: Instance, row: Server, view: NodeView) -> bool:
@@ -22,6 +26,8 @@ def as_ever(known: Instance, row: Server, view: NodeView) -> bool:
         known.phase is phase
         and row.status is Status.ACTIVE
         and (known.server, known.pool, known.missing_since, known.left_at) == (row.id, row.pool, 0, 0)
+        and not view.drained
+        and not view.draining_until
         and (known.joined_at, known.busy_units, known.covered) == (view.joined_at, view.busy_units, view.covered)
     )
 
@@ -41,17 +47,16 @@ def as_node(
             return replace(instance, left_at=scribe.now, busy_units=0), ()
         return instance, ()
     events = () if instance.joined_at else (_joined(instance, view, scribe),)
-    if _drains_already(instance, view, scribe):
-        asked = event_id(EventType.RELEASE_ASKED, scribe.region, instance.name)
+    if _drains_unasked(instance, view, scribe):
         instance = replace(
             instance,
             phase=Phase.DRAINING,
             released=True,
-            release_told=True,
+            release_event=view.draining_for or instance.cause_event,
             drain_asked=True,
             ends_at=view.draining_until or scribe.now,
-            cause=Cause.CLAIM_SHRANK,
-            cause_event=asked,
+            cause=Cause.DRAINED,
+            cause_event=view.draining_for or instance.cause_event,
         )
     phase = instance.phase
     if instance.supply:
@@ -70,22 +75,26 @@ def as_node(
     return after, events
 
 
-def _drains_already(instance: Instance, view: NodeView, scribe: Scribe) -> bool:
-    """Whether an instance of an earlier term, seen as a node for the first time since, is found in a drain that no
-    notice explains: then that leader had released it, and nobody remembers.
+def _drains_unasked(instance: Instance, view: NodeView, scribe: Scribe) -> bool:
+    """Whether a node is found in a drain, or after one, of which nothing is remembered and that no notice explains: it
+    was released by a leader of before. What is drained takes no more work, whoever asked for it.
     """
-    found = instance.supply and not instance.joined_at and instance.epoch < scribe.epoch
-    return found and bool(view.draining_until or view.drained)
+    if not instance.supply:
+        return False
+    if view.drained in DRAINED:
+        return True
+    if view.draining_for:
+        return view.draining_until > 0 and view.draining_for.startswith(f"{EventType.RELEASE_ASKED.value}/")
+    return view.draining_until > 0 and not instance.joined_at and instance.epoch < scribe.epoch
 
 
 def _joined(instance: Instance, view: NodeView, scribe: Scribe) -> Event:
     return scribe.event(
         EventType.INSTANCE_JOINED,
         instance.name,
-        instance.cause,
+        purpose(instance, scribe.region),
         at=view.joined_at,
         caused_by=event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name),
         workload=instance.workload,
-        pool=instance.pool,
         instance=instance.name,
     )

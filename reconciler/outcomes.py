@@ -41,13 +41,15 @@ def announced(steps: Iterable[Step], fleet: Fleet, scribe: Scribe) -> list[Event
     events = []
     for step in steps:
         if step.kind in REQUESTS and not step.again and step.instance not in fleet.adopting:
-            asked = {"units": step.units, "paid": step.paid.value}
-            events.append(about(scribe, EventType.INSTANCE_REQUESTED, step, caused_by=step.cause_event, **asked))
-        elif step.kind is StepKind.RELEASE and not fleet.instances[step.instance].release_told:
-            events.append(about(scribe, EventType.RELEASE_ASKED, step, caused_by=step.cause_event))
+            what = {"units": step.units, "paid": step.paid.value}
+            events.append(about(scribe, EventType.INSTANCE_REQUESTED, step, caused_by=step.cause_event, **what))
+        elif step.kind is StepKind.RELEASE and not fleet.instances[step.instance].release_event:
+            asked = about(scribe, EventType.RELEASE_ASKED, step, caused_by=step.cause_event)
+            events.append(replace(asked, id=step.told))
         elif step.cause is Cause.TWIN and step.server not in fleet.twins:
             twin = about(scribe, EventType.TWIN_REMOVED, step, caused_by=step.cause_event, server=step.server)
-            events.append(replace(twin, id=event_id(EventType.TWIN_REMOVED, scribe.region, step.server)))
+            subject = f"{step.server}/{scribe.epoch}"
+            events.append(replace(twin, id=event_id(EventType.TWIN_REMOVED, scribe.region, subject)))
     return events
 
 
@@ -76,15 +78,29 @@ def stands(instances: dict[str, Instance], step: Step, instance: Instance) -> No
         instances[source.name] = replace(source, moving_to=step.instance)
 
 
-def released(instance: Instance, step: Step, *, region: str, ends_at: int, heard: bool) -> Instance:
+def named(steps: Iterable[Step], fleet: Fleet, scribe: Scribe) -> list[Step]:
+    """The steps, each release with the id of the event that speaks of it. Each decision has one of its own: what was
+    told and did not go out, or was asked for by a leader that nobody remembers, is decided anew for reasons of its own.
+    """
+    found = []
+    for step in steps:
+        if step.kind is StepKind.RELEASE:
+            new = event_id(EventType.RELEASE_ASKED, scribe.region, f"{step.instance}/{scribe.now}")
+            found.append(replace(step, told=fleet.instances[step.instance].release_event or new))
+        else:
+            found.append(step)
+    return found
+
+
+def released(instance: Instance, step: Step, *, ends_at: int, heard: bool) -> Instance:
     """The instance after its release was asked for; a node that has not `heard` of it is asked again."""
     return replace(
         instance,
         phase=Phase.DRAINING,
         released=True,
-        release_told=True,
+        release_event=step.told,
         drain_asked=heard and bool(instance.joined_at),
         ends_at=ends_at,
         cause=step.cause,
-        cause_event=event_id(EventType.RELEASE_ASKED, region, step.instance),
+        cause_event=step.told,
     )

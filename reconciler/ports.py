@@ -33,7 +33,8 @@ class NodeView:
     """One of our instances as its scheduler and its agent show it.
 
     `covered`: enrolled, with a verified bundle and a live notice source. `drained` is the outcome its agent published,
-    empty until then; `draining_until` the end of the drain that goes on there, whatever asked for it (0: none does).
+    empty until then; `draining_until` the end of the drain that goes on there, whatever asked for it (0: none does),
+    and `draining_for` the ledger event that it was asked with, where the node knows one.
     """
 
     name: str
@@ -42,6 +43,7 @@ class NodeView:
     covered: bool
     drained: str = ""
     draining_until: int = 0
+    draining_for: str = ""
 
 
 @dataclass(frozen=True, slots=True)

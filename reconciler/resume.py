@@ -27,7 +27,7 @@ class Resumed:
     events: tuple[Event, ...] = ()
 
 
-def resume(saved: Saved, *, region: str, position: int) -> Resumed:
+def resume(saved: Saved, *, position: int) -> Resumed:
     """Where to go on; `position` is where the spool stands now.
 
     A spool that stands where it stood (or before, having been lost) does not hold the events of the entry.
@@ -35,7 +35,7 @@ def resume(saved: Saved, *, region: str, position: int) -> Resumed:
     instances = dict(saved.memory.fleet.instances)
     settled: set[str] = set()
     for step in saved.intents:
-        _settle(instances, settled, step, saved, region)
+        _settle(instances, settled, step, saved)
     fleet = saved.memory.fleet
     adopting = fleet.adopting | {step.instance for step in saved.intents if step.kind is StepKind.ADOPT}
     twins = fleet.twins | {step.server for step in saved.intents if step.cause is Cause.TWIN}
@@ -59,7 +59,7 @@ def at_term(memory: Memory, now: int) -> Memory:
     return replace(memory, fleet=replace(memory.fleet, instances=instances))
 
 
-def _settle(instances: dict[str, Instance], settled: set[str], step: Step, saved: Saved, region: str) -> None:
+def _settle(instances: dict[str, Instance], settled: set[str], step: Step, saved: Saved) -> None:
     """One step without an outcome. DEREGISTER is found again as it stood, ADOPT by the mark that it may have left."""
     instance = instances.get(step.instance)
     if step.kind in (StepKind.ACQUIRE, StepKind.REPLACE):
@@ -67,23 +67,23 @@ def _settle(instances: dict[str, Instance], settled: set[str], step: Step, saved
         if step.replaces:
             settled.add(step.replaces)
     elif instance is not None and step.kind in _AFTER and step.cause is not Cause.TWIN:
-        instances[instance.name] = _AFTER[step.kind](instance, step, saved.at, region)
+        instances[instance.name] = _AFTER[step.kind](instance, step, saved.at)
 
 
-def _asked_to_drain(instance: Instance, step: Step, at: int, region: str) -> Instance:
-    return released(instance, step, region=region, ends_at=instance.ends_at or at + NOT_THERE_YET_MS, heard=False)
+def _asked_to_drain(instance: Instance, step: Step, at: int) -> Instance:
+    return released(instance, step, ends_at=instance.ends_at or at + NOT_THERE_YET_MS, heard=False)
 
 
-def _deleted(instance: Instance, step: Step, at: int, region: str) -> Instance:  # noqa: ARG001 - one shape for all
+def _deleted(instance: Instance, step: Step, at: int) -> Instance:  # noqa: ARG001 - one shape for all
     return replace(instance, released=True)
 
 
-def _disowned(instance: Instance, step: Step, at: int, region: str) -> Instance:  # noqa: ARG001 - one shape for all
+def _disowned(instance: Instance, step: Step, at: int) -> Instance:  # noqa: ARG001 - one shape for all
     """Its node stays where it is, whoever it belongs to."""
     return replace(instance, released=True, deregistered=True, cause=step.cause)
 
 
-_AFTER: dict[StepKind, Callable[[Instance, Step, int, str], Instance]] = {
+_AFTER: dict[StepKind, Callable[[Instance, Step, int], Instance]] = {
     StepKind.RELEASE: _asked_to_drain,
     StepKind.DELETE: _deleted,
     StepKind.DISOWN: _disowned,

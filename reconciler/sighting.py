@@ -8,13 +8,14 @@ restart) comes back from its mark. What carries our mark and makes no sense is q
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import Mark, Server, Status
-from reconciler.drafts import Scribe
-from reconciler.fleet import Instance, Phase, number_in
+from reconciler.billing import purpose
+from reconciler.drafts import Scribe, event_id
+from reconciler.fleet import Instance, Phase
 
 GOING = frozenset({Status.ERROR, Status.DELETING})
 """A server that says so is no one to rely on."""
@@ -92,26 +93,21 @@ def sort_rows(
         if reason:
             rows.strays.append(Stray(server, reason))
             del rows.known[name]
-        elif server.mark is not None:
-            rows.restored.append(_from_mark(server, server.mark))
+            continue
+        found = server.mark and from_mark(
+            server.mark, server=server.id, project=server.project, pool=server.pool, at=server.created_at
+        )
+        if found:
+            rows.restored.append(found)
     return rows
 
 
-def missed(rows: Rows, instances: Mapping[str, Instance]) -> bool:
-    """Whether one that came back from its mark runs, and the stream says nothing of its start: it was said while this
-    server was none of ours that we could read (its contract was not known), and the stream went on.
-    """
-    return any(
-        rows.known[back.name].status is Status.ACTIVE and not instances[back.name].started_at for back in rows.restored
-    )
-
-
 def tell_strays(strays: Iterable[Stray], told: frozenset[str], scribe: Scribe) -> list[Event]:
-    """An event for each server that is in quarantine now and whose id was not told before."""
+    """An event for each server that is in quarantine now and whose id was not told before in this term."""
     return [
         scribe.event(
             EventType.QUARANTINED,
-            stray.row.id,
+            f"{stray.row.id}/{scribe.epoch}",
             Cause.NOT_OURS,
             pool=stray.row.pool,
             instance=stray.row.mark.name if stray.row.mark else "",
@@ -137,17 +133,23 @@ def _unreadable(mark: Mark | None, workloads: frozenset[str]) -> str:
     return ""
 
 
-def _from_mark(server: Server, mark: Mark) -> Instance:
-    return Instance(
+def from_mark(mark: Mark, *, server: str, project: str, pool: str, at: int) -> Instance | None:
+    """What a mark brings back; None when it makes no sense. Why it was asked for nobody remembers: its request stands
+    in the ledger.
+    """
+    if mark.paid not in PAID or mark.units < 1:
+        return None
+    found = Instance(
         name=mark.name,
-        pool=server.pool,
-        project=server.project,
+        pool=pool,
+        project=project,
         workload=mark.workload,
         units=mark.units,
         paid=Paid(mark.paid),
         phase=Phase.BOOTING,
-        requested_at=server.created_at,
+        requested_at=at,
         epoch=mark.epoch,
-        server=server.id,
-        cause=Cause.CLAIM_GREW if number_in(mark.name, mark.region) else Cause.ADOPTION_REVIEWED,
+        server=server,
+        cause_event=event_id(EventType.INSTANCE_REQUESTED, mark.region, mark.name),
     )
+    return replace(found, cause=purpose(found, mark.region))

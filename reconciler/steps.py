@@ -35,6 +35,7 @@ class Step:
     `cause_event` is the id of the ledger event that led here. RELEASE asks the node to drain; DELETE removes a server
     that is empty, drained, in ERROR or past its end, or (cause `twin`) the second one under its key. `replaces` is the
     lost or noticed instance whose debt a REPLACE pays, `again` that the key was asked for before and no answer came.
+    `told` is the event by which a RELEASE that goes out is announced.
     QUARANTINE asks nothing of any adapter: it shows a person what to look at.
     """
 
@@ -51,6 +52,7 @@ class Step:
     takes_over: str = ""
     replaces: str = ""
     again: bool = False
+    told: str = ""
     detail: str = ""
 
 

@@ -25,10 +25,11 @@ def means(said: Lifecycle | Notice, instance: Instance) -> bool:
     return not said.server or not instance.server or said.server == instance.server
 
 
-def ends_told(lifecycle: Iterable[Lifecycle], instances: Mapping[str, Instance]) -> dict[str, Lifecycle]:
-    """What explains that an instance is missing: the provider said that its server ended, by name."""
+def ends_told(lifecycle: Iterable[Lifecycle], instances: Mapping[str, Instance]) -> dict[str, int]:
+    """What explains that an instance is missing: when the provider said that its server ended, by name."""
+    known = {name: instance.ended_at for name, instance in instances.items() if instance.ended_at}
     ends = (one for one in lifecycle if one.kind in ENDS and one.name in instances)
-    return {one.name: one for one in ends if means(one, instances[one.name])}
+    return known | {one.name: one.at for one in ends if means(one, instances[one.name])}
 
 
 def sort_twins(

@@ -227,21 +227,42 @@ def _limit(scene: Scene, who: str) -> Decimal:
 
 
 class Covered(Checker):
-    """What runs as fallback is covered: its hour is reserved at its rate while it stands."""
+    """What runs as fallback is covered: its hour is reserved at its rate while it stands, and what the ledger tells as
+    reserved stood in the store before.
+    """
 
     name = "check_money.Covered"
 
     def __init__(self) -> None:
         self._reserved: dict[str, list[tuple[int, Decimal]]] = defaultdict(list)
         self._rates: dict[str, Decimal] = {}
+        self._told: dict[tuple[str, str], dict[str, Decimal]] = defaultdict(dict)
+        self._stored: dict[str, dict[str, int]] = {}
+
+    def on_reserved(self, scene: Scene, day: str, totals: dict[str, int]) -> Iterator[str]:
+        """The most that the store ever had, by day and name."""
+        stored = self._stored.setdefault(day, {})
+        for who, micro in totals.items():
+            stored[who] = max(micro, stored.get(who, 0))
+        yield from ()
 
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
         """Reservations, and the rates they are made at."""
-        if event.type is EventType.FALLBACK_RESERVED:
-            self._reserved[event.workload].append((scene.now, Decimal(str(event.data["amount"]))))
-        elif event.type is EventType.RATE_KNOWN:
+        if event.type is EventType.RATE_KNOWN:
             self._rates[event.pool] = Decimal(str(event.data["rate"]))
-        yield from ()
+        if event.type is not EventType.FALLBACK_RESERVED:
+            return
+        amount = Decimal(str(event.data["amount"]))
+        self._reserved[event.workload].append((scene.now, amount))
+        day = _day(scene, event.occurred_at)
+        told = self._told[day, event.workload]
+        told[event.id] = amount
+        stored = self._stored.get(day, {}).get(event.workload, 0)
+        if self._stored and max(self._stored) <= day and sum(told.values()) * MICRO > stored:
+            yield (
+                f"{sum(told.values())} are told as reserved for {event.workload} on {day}, and the store never had "
+                f"more than {Decimal(stored) / MICRO} ({event.id})"
+            )
 
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
         """What stands as fallback now, by workload."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ledger.events import Event, EventType
 from simulation.check_reading import Checker
 from simulation.check_scene import LATE_MS, SETTLED_LOOKS, Scene
-from simulation.chronicle import Look
+from simulation.chronicle import Act, Call, Look
 
 
 class Mixed(Checker):
@@ -49,6 +49,26 @@ class Twins(Checker):
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
+        self._halved: set[str] = set()
+        self._failed: set[str] = set()
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """Remember what was told as failed: that goes, whether it had a twin or not."""
+        if event.type is EventType.INSTANCE_FAILED:
+            self._failed.add(event.instance)
+        yield from ()
+
+    def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
+        """Judge the deletion of what was left of a pair."""
+        stand = scene.servers.get(act.server)
+        if act.call is not Call.DELETE or not act.fresh or stand is None:
+            return
+        if scene.by_name[stand.name]:
+            self._halved.add(stand.name)
+            return
+        agreed = stand.drained or stand.notices or stand.name in scene.releases or stand.name in self._failed
+        if stand.name in self._halved and not agreed:
+            yield f"both servers under the key {stand.name} were deleted, the last at {act.at} by {act.replica}"
 
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
         """Count the clear looks that could see each pair."""

@@ -40,7 +40,11 @@ class Requests(Checker):
 
 
 class Versions(Checker):
-    """An id says one thing: told again, it is the same to the letter, but for who told it, when and in which epoch."""
+    """An id says one thing: told again, it is the same to the letter, but for who told it, when and in which epoch.
+
+    What was told as lost while the provider's stream was disturbed went by the listing alone: the provider's own word
+    on it, told later, may correct it.
+    """
 
     name = "check_told.Versions"
 
@@ -54,11 +58,18 @@ class Versions(Checker):
         if first is event or first == event:
             return
         again = replace(event, recorded_at=first.recorded_at, epoch=first.epoch, actor=first.actor, commit=first.commit)
-        if again != first and event.id not in self._found:
+        corrected = event.type is EventType.INSTANCE_LOST and _disturbed(scene, scene.told.get(event.id, 0))
+        if again != first and event.id not in self._found and not corrected:
             self._found.add(event.id)
             fields = ("occurred_at", "type", "cause", "caused_by", "workload", "pool", "instance", "data")
             parts = [f"{f} {getattr(first, f)} / {getattr(event, f)}" for f in fields if _differs(first, event, f)]
             yield f"{event.id} is told in two versions: {'; '.join(parts)}"
+
+
+def _disturbed(scene: Scene, at: int) -> bool:
+    """Whether the provider's stream said less then than what happened, or in another order."""
+    faults = (fault for fault in scene.chronicle.faults if fault.kind.startswith("signals_"))
+    return any(fault.at <= at <= fault.until + LATE_MS for fault in faults)
 
 
 def _differs(one: Event, other: Event, field: str) -> bool:

@@ -51,7 +51,9 @@ FAULTS = {
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """One server while it is there: its row, its place, its bill so far and the notice that stands."""
+    """One server while it is there: its row, its place, its bill so far and the notice that stands. `let_go` is when
+    our mark came off it.
+    """
 
     server: Server
     pool: Pool
@@ -60,6 +62,7 @@ class Record:
     ended: int | None = None
     notice: Notice | None = None
     places: list[tuple[int, str]] = field(default_factory=list)
+    let_go: int | None = None
 
 
 class CloudState:
@@ -132,10 +135,11 @@ class CloudState:
             )
         )
 
-    def tell(self, kind: LifecycleKind, record: Record, reason: str = "") -> None:
+    def tell(self, kind: LifecycleKind, record: Record, reason: str = "", *, taken: bool = False) -> None:
         """Says one lifecycle event in the provider's stream."""
         row = record.server
-        self.log.say(Lifecycle(self.now, kind, row.id, row.name, record.pool.name, reason))
+        where = row.project, row.mark
+        self.log.say(Lifecycle(self.now, kind, row.id, row.name, record.pool.name, reason, *where, taken))
 
     def change(self, record: Record, row: Server) -> None:
         """Gives the record a new row; the next listing is built anew."""
@@ -218,7 +222,7 @@ def end(state: CloudState, record: Record, cause: EndCause, *, reason: str = "",
     state.version += 1
     kind = LifecycleKind.FAILED if cause in (EndCause.LOST, EndCause.HOST_FAILURE) else LifecycleKind.DELETED
     if told:
-        state.tell(kind, record, reason or cause.value)
+        state.tell(kind, record, reason or cause.value, taken=cause is not EndCause.DELETED)
     state.happen(HappeningKind.ENDED, record, cause=cause, reclaim=notice.reclaim if notice else "", told=told)
     if notice is not None and notice.kind is NoticeKind.RECLAIM:
         account = state.accounts[notice.reclaim]
@@ -249,11 +253,21 @@ def move(state: CloudState, server: str, pool: str) -> bool:
     return True
 
 
+def hand_over(record: Record, now: int, *, ours: bool) -> None:
+    """A mark goes on a server or comes off: what it cost whoever had it before, or has it after, is not on our bill."""
+    if ours and record.server.mark is None and record.started is not None:
+        record.started, record.let_go = now, None
+        record.places = [(now, record.pool.name)]
+    elif not ours and record.server.mark is not None:
+        record.let_go = now
+
+
 def invoice_line(state: CloudState, record: Record) -> InvoiceLine | None:
     """What the server cost up to now; None when it never ran."""
     if record.started is None:
         return None
-    until = record.ended if record.ended is not None else state.now
+    ended = record.ended if record.let_go is None else record.let_go
+    until = ended if ended is not None else state.now
     ends = [at for at, _ in record.places[1:]] + [until]
     periods = tuple(
         (pool, period)
@@ -261,7 +275,7 @@ def invoice_line(state: CloudState, record: Record) -> InvoiceLine | None:
         for period in state.tariffs[pool].periods(since, stop)
     )
     row = record.server
-    return InvoiceLine(row.id, row.name, row.project, record.started, record.ended, periods)
+    return InvoiceLine(row.id, row.name, row.project, record.started, ended, periods)
 
 
 def _charge(state: CloudState, record: Record, sign: int) -> None:

@@ -37,9 +37,11 @@ CLOUD = {
         "a domain gives notice to SIZE % of its hosts, and takes it back", 1.2, (5, 20), "domain", (30, 90)
     ),
     "host_loss": Recipe(
-        "SIZE % of a domain's hosts die without notice; the event stream says so", 1.0, (20, 90), "domain", (10, 60)
+        "SIZE % of a domain's hosts die without notice; the event stream says so", 1.0, (20, 90), "any_domain", (10, 60)
     ),
-    "silent_loss": Recipe("SIZE % of a domain's hosts vanish, and nothing says so", 0.8, (20, 90), "domain", (10, 60)),
+    "silent_loss": Recipe(
+        "SIZE % of a domain's hosts vanish, and nothing says so", 0.8, (20, 90), "any_domain", (10, 60)
+    ),
     "maintenance": Recipe("a domain's hosts are maintained one after another", 0.6, (20, 60), "domain", (2, 4)),
     "migration": Recipe("SIZE % of a domain's servers migrate to another aggregate", 0.8, (1, 1), "domain", (10, 80)),
     "drill": Recipe("SIZE hosts of a domain are drilled", 0.6, (3, 6), "domain", (1, 1)),
@@ -117,6 +119,9 @@ MACHINE = {
     "empty_disk": Recipe(
         "the leader dies so, and starts on another machine with an empty disk", 0.7, (3, 15), "side", (1, 40)
     ),
+    "journal_damaged": Recipe(
+        "the leader dies so, and its journal is damaged; a person moves it away", 0.4, (3, 15), "side", (1, 40)
+    ),
     "pause": Recipe(
         "the leader stands still from its SIZEth call on, and finishes it later", 1.2, (1, 20), "side", (1, 40)
     ),
@@ -128,6 +133,9 @@ MACHINE = {
         (1, 40),
     ),
     "control_down": Recipe("both replicas are dead", 0.3, (20, 240)),
+    "site_lost": Recipe(
+        "both replicas, their disks and the lease store are gone; others start with nothing", 0.25, (5, 60)
+    ),
     "standby_dies": Recipe("the replica that does not lead dies, and starts again", 0.6, (2, 60)),
     "clock_forward": Recipe("the leader's clock is SIZE seconds ahead", 0.6, (2, 45), "", (3, 90_000)),
     "clock_back": Recipe("the leader's clock is SIZE seconds behind", 0.6, (2, 45), "", (3, 90_000)),
@@ -151,6 +159,9 @@ FILES = {
     "commit_maxima": Recipe("a commit sets every maximum to SIZE %, and is taken back", 0.7, (30, 180), "", (60, 130)),
     "commit_floors": Recipe(
         "a commit adds SIZE units to a floor, and is taken back", 0.6, (30, 180), "workload", (1, 4)
+    ),
+    "commit_adoption": Recipe(
+        "a commit hands SIZE servers of others over to us, and is taken back", 0.8, (6, 120), "domain", (1, 3)
     ),
     "commit_removal": Recipe("a commit removes a contract, and is taken back", 0.5, (20, 120), "workload"),
 }

@@ -52,9 +52,12 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What there is to hit in one region; `power` are the domains of each power domain, joined by commas."""
+    """What there is to hit in one region: `domains` are lent, `every` has the committed ones too, and `power` are the
+    domains of each power domain, joined by commas.
+    """
 
     domains: tuple[str, ...]
+    every: tuple[str, ...]
     halls: tuple[str, ...]
     power: tuple[str, ...]
     projects: tuple[str, ...]
@@ -69,6 +72,7 @@ class Facts:
             return ",".join(self.halls)
         there: dict[str, tuple[str, ...]] = {
             "domain": self.domains,
+            "any_domain": self.every,
             "hall": self.halls,
             "power": self.power or self.domains,
             "project": self.projects,
@@ -90,6 +94,7 @@ def facts_of(estate: Estate, region: str) -> Facts:
     ]
     return Facts(
         domains=tuple(sorted(lent)),
+        every=tuple(sorted({pool.domain for pool in estate.pools_of(region)})),
         halls=tuple(sorted({pool.hall for pool in pools})),
         power=tuple(sorted(filter(None, power))),
         projects=tuple(entry.projects),

@@ -20,8 +20,11 @@ from repo_layout.documents import ApprovalFile
 from repo_layout.model import Estate
 from simulation.chronicle import Chronicle, Reviewed
 from simulation.faults import Fault
+from simulation.handover import arrive, file_for
 from simulation.weather import Weather
 from simulation.world import World
+
+ADOPTION = "commit_adoption"
 
 APPROVED_SHARE = 0.5
 APPROVED_AFTER_MS = (300_000, 2_400_000)
@@ -52,7 +55,7 @@ class CodeHost:
         self._parts: dict[str, Partition] = {}
         self.commits: list[Commit] = []
         self._merge()
-        for kind in CHANGES:
+        for kind in (*CHANGES, ADOPTION):
             weather.begins[kind] = self._change
             weather.ends[kind] = lambda _: self._merge()
 
@@ -70,7 +73,11 @@ class CodeHost:
 
     def _change(self, fault: Fault) -> None:
         """A change is merged; of large removals some are approved after a while."""
+        if fault.kind == ADOPTION:
+            arrive(self._world, self.part(self._base), fault)
         self._merge()
+        if fault.kind == ADOPTION:
+            return
         luck = self._weather.luck(fault)
         after = luck.randrange(*APPROVED_AFTER_MS)
         if luck.random() < APPROVED_SHARE and (fault.kind == "commit_removal" or fault.size < SHRINKS):
@@ -101,6 +108,11 @@ class CodeHost:
         for kind, change in CHANGES.items():
             for fault in self._weather.all_on(kind):
                 changed = change(changed, fault)
+                words.append(fault.name)
+        for fault in self._weather.all_on(ADOPTION):
+            file = file_for(self.part(self._base), fault)
+            if file is not None:
+                changed = replace(changed, adoptions=(*changed.adoptions, file))
                 words.append(fault.name)
         version = len(self.commits) + 1
         commit = f"{version:04d}-{'-'.join(words) or 'base'}"

@@ -91,7 +91,8 @@ class Happenings:
                 noticed=noticed,
                 told=fault.kind != "silent_loss",
             )
-            there, number = domain.takeable(), -(-len(domain.takeable()) * fault.size // 100)
+            there = domain.standing() if kind is NoticeKind.HOST_FAILURE else domain.takeable()
+            number = -(-len(there) * fault.size // 100)
             if fault.kind == "drill":
                 there, number = [host for host in there if host.servers], fault.size
             hosts = choose(self._state, domain, there, number, taking.holder)

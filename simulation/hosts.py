@@ -113,6 +113,10 @@ class Domain:
         """Hosts that a reclaim may take: lendable, without committed work."""
         return [host for host in self.hosts if host.state is HostState.LENDABLE and not host.committed]
 
+    def standing(self) -> list[Host]:
+        """Hosts that may die: all that are there."""
+        return [host for host in self.hosts if host.state is HostState.LENDABLE]
+
     @property
     def free(self) -> Free:
         """Room on lendable hosts, summed."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from zoneinfo import ZoneInfo
 
 from ledger.events import Event
+from reconciler import cadence
 from reconciler.cycle import Decision, Memory
 from reconciler.fleet import Instance
 from reconciler.loop import Ports, Reconciler
@@ -25,17 +26,8 @@ from simulation.policies import Policy
 if TYPE_CHECKING:
     from simulation.world import World
 
-CYCLE_MS = 300_000
-"""Ranking and placement every five minutes."""
-
 SAMPLE_MS = 900_000
 """Pictures and scores need no finer grain than a quarter of an hour."""
-
-POKE_MS = 5_000
-"""A notice or loss is answered by a cycle this much later, so that a wave is answered once."""
-
-LONGEST_BACKOFF = 6
-"""Doublings of that wait while nothing gets done: more would exceed a cycle."""
 
 
 class Keeper(Protocol):
@@ -72,18 +64,19 @@ class Pace:
     """When the next cycle is due: every five minutes, sooner when something happened or was left undone."""
 
     def __init__(self, start: int) -> None:
-        self.due = start + CYCLE_MS // 5
+        self.due = start + cadence.CYCLE_MS // 5
 
     def poke(self, at: int) -> None:
         """A cycle by `at`."""
         self.due = min(self.due, at)
 
+    def news(self, now: int) -> None:
+        """Something happened that wants an answer."""
+        self.due = cadence.after_news(self.due, now)
+
     def done(self, now: int, reconciler: Reconciler) -> None:
         """A cycle ended now."""
-        self.due = (now // CYCLE_MS + 1) * CYCLE_MS
-        if reconciler.deferred:
-            doublings = min(max(0, reconciler.stalled - 1), LONGEST_BACKOFF)
-            self.poke(now + min(CYCLE_MS, POKE_MS << doublings))
+        self.due = cadence.following(now, deferred=reconciler.deferred, stalled=reconciler.stalled)
 
 
 class Sampler:
@@ -128,7 +121,7 @@ class Leader:
 
     def poke(self) -> None:
         """As `Control` promises."""
-        self._pace.poke(self._world.now + POKE_MS)
+        self._pace.news(self._world.now)
 
     def known(self, name: str) -> Instance | None:
         """As `Control` promises."""

@@ -12,6 +12,7 @@ from typing import Protocol
 from reconciler.ports import Versioned
 from simulation.faults import Fault
 from simulation.line import Doom
+from simulation.own_wires import Disk
 from simulation.replica import NEVER, Replica
 from simulation.scene import Scene
 
@@ -19,7 +20,10 @@ RESTART_MS = (2_000, 60_000)
 """A supervisor starts a dead process again within seconds; a machine that boots takes a minute."""
 
 SKEWS = {"clock_forward": 1000, "clock_back": -1000}
-DEADLY = ("crash", "empty_disk")
+DEADLY = ("crash", "empty_disk", "journal_damaged")
+
+MOVED_AWAY_MS = 900_000
+"""A reconciler that refuses to start over its journal is looked at a quarter of an hour later."""
 
 
 class Group(Protocol):
@@ -45,9 +49,11 @@ class Mishaps:
         weather.begins |= {
             "crash": self._doom,
             "empty_disk": self._doom,
+            "journal_damaged": self._doom,
             "pause": self._doom,
             "guest_pause": self._doom,
             "control_down": self._kill_all,
+            "site_lost": self._lose_site,
             "standby_dies": self._kill_standby,
             "clock_forward": self._skew,
             "clock_back": self._skew,
@@ -59,8 +65,10 @@ class Mishaps:
         weather.ends |= {
             "crash": self._doom_over,
             "empty_disk": self._doom_over,
+            "journal_damaged": self._doom_over,
             "standby_dies": self._standby_back,
             "control_down": self._all_back,
+            "site_lost": self._site_anew,
             "clock_forward": self._unskew,
             "clock_back": self._unskew,
             "disk_full": partial(self._heal, "full"),
@@ -109,8 +117,22 @@ class Mishaps:
             at, name, _ = self._scene.chronicle.killed.pop()
             self._scene.chronicle.killed.append((at, name, "empty"))
             replica.new_machine()
+        if fault.kind == "journal_damaged" and replica.disk.journal:
+            self._damage(replica.disk, luck.randrange(len(replica.disk.journal)))
         delay = luck.randrange(*RESTART_MS)
         replica.start_at = NEVER if self._down else self._scene.world.now + delay
+
+    def _damage(self, disk: Disk, at: int) -> None:
+        """One byte of the journal is another; whoever comes moves it away, whatever stands there by then."""
+        journal = disk.journal or b""
+        disk.journal = damaged = journal[:at] + bytes([journal[at] ^ 0x55]) + journal[at + 1 :]
+        world = self._scene.world
+
+        def move_away() -> None:
+            if disk.journal == damaged:
+                disk.journal = None
+
+        world.at(world.now + MOVED_AWAY_MS, move_away)
 
     def _doom_over(self, fault: Fault) -> None:
         """A death that found no call comes anyway, between two cycles."""
@@ -131,6 +153,17 @@ class Mishaps:
         for replica in self._group.all:
             if replica.process is None and not self._down:
                 replica.start_at = self._scene.world.now
+
+    def _lose_site(self, fault: Fault) -> None:
+        self._kill_all(fault)
+        self._scene.store.values.clear()
+
+    def _site_anew(self, fault: Fault) -> None:
+        """Others start on empty disks; who is in the middle of something dies there, and keeps its own."""
+        for replica in self._group.all:
+            if replica.process is None:
+                replica.new_machine()
+        self._all_back(fault)
 
     def _kill_standby(self, fault: Fault) -> None:
         leader = self._group.leader()

@@ -12,12 +12,12 @@ from correlation_groups.spread import Shares, limit, lot
 from ledger.causes import Cause
 from ledger.events import Paid
 from reconciler.appraisal import Appraisal, Appraiser
-from reconciler.census import Census
 from reconciler.cycle import Decision, Seen
 from reconciler.desired import Partition
 from reconciler.drafts import Scribe
 from reconciler.fleet import Phase
 from reconciler.problem import Offers
+from reconciler.sight import Census
 from simulation.moments import Moment
 from simulation.work import Work
 

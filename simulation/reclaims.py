@@ -212,7 +212,7 @@ def withdraw(state: CloudState, taking: Taking, host: Host) -> None:
         record = state.records[server]
         if record.notice is None:
             continue
-        notice = replace(record.notice, withdrawn=True)
+        notice = replace(record.notice, withdrawn=True, withdrawn_at=state.now)
         record.notice = None
         if taking.kind is NoticeKind.RECLAIM:
             state.accounts[taking.reclaim].withdrawn += 1

@@ -61,6 +61,7 @@ class Site:
         self._world = world
         self._views: dict[str, NodeView] = {}
         self._drained: dict[str, str] = {}
+        self._drains: dict[str, tuple[int, str]] = {}
         self._joined_at: dict[str, int] = {}
         self._servers: dict[str, str] = {}
         self._unheard: dict[str, list[tuple[NodeNotice, str, str, str]]] = {}
@@ -77,12 +78,16 @@ class Site:
             if slots is None or not slots.joined or name not in self._joined_at:
                 self._views.pop(name, None)
                 continue
+            ends_at, for_ = self._drains.get(name, (0, ""))
+            drains = name in self.nodes.draining
             self._views[name] = NodeView(
                 name,
                 self._joined_at[name],
                 len(slots.runs),
                 covered=name not in self.nodes.dead,
                 drained=self._drained.get(name, ""),
+                draining_until=ends_at if drains else 0,
+                draining_for=for_,
             )
         self.work.dirty.clear()
         demands = {}
@@ -170,8 +175,7 @@ class Site:
         drains = name in self.nodes.draining
         self.nodes.hear(told, units=0, contract=contract, now=self._world.now(), node=name)
         if not drains and slots.draining and not node:
-            self._drained.pop(name, None)
-            self.work.undrain(name, self._world.now())
+            self._undrain(name, self._world.now())
             self._say(name, NodeWord.WITHDRAWN)
 
     def agent_died(self, name: str) -> None:
@@ -200,6 +204,8 @@ class Site:
         slots = self.work.by_instance[name]
         contract = self.work.workloads[slots.workload].contract
         began = name not in self.nodes.draining
+        if name in self._drained and self._drains[name][1] == caused_by:
+            return  # said again, and done
         if told.instance != name:  # another's notice: the agent tells, and nothing on the node changes
             self.nodes.hear(told, units=len(slots.runs), contract=contract, now=self._world.now(), node=name)
             return
@@ -207,7 +213,11 @@ class Site:
         drill = told.kind is NoticeKind.DRILL
         if not self.nodes.hear(told, units=len(slots.runs), contract=contract, now=self._world.now()):
             return  # a late copy of one that was withdrawn
-        units = self.work.drain(name, self._world.now(), subject, drill=drill)
+        known = self._drains.get(name)
+        if known is None or told.ends_at < known[0]:
+            self._drains[name] = told.ends_at, caused_by
+            self.work.dirty.add(name)
+        units = self.work.drain(name, self._world.now(), subject if began else slots.notice, drill=drill)
         if began:
             self._world.emit(
                 self._world.scribe(self._world.now()).event(
@@ -244,10 +254,17 @@ class Site:
         self._world.emit(event)
         self._say(drained.instance, NodeWord(drained.outcome))
         if drained.outcome == "withdrawn":
-            self.work.undrain(drained.instance, drained.at)
+            self._undrain(drained.instance, drained.at)
             return
         self._drained[drained.instance] = drained.outcome
+        self.work.dirty.add(drained.instance)
         self.work.stopped(drained.instance, drained.at, saved=drained.saved, cause=event.cause, caused_by=event.id)
+
+    def _undrain(self, name: str, now: int) -> None:
+        """The node takes work again."""
+        self._drained.pop(name, None)
+        self._drains.pop(name, None)
+        self.work.undrain(name, now)
 
     def _ended(self, happened: Happening) -> None:
         name = happened.name
@@ -258,6 +275,7 @@ class Site:
             self.lost += 1
             self._world.poke()
         self._drained.pop(name, None)
+        self._drains.pop(name, None)
         self._say(name, NodeWord.LEFT)
         self._servers.pop(name, None)
         self._unheard.pop(name, None)

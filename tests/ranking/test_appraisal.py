@@ -22,12 +22,12 @@ from pools.provider import (
     Signals,
 )
 from reconciler.appraisal import RANK_MS, RATE_AGE_MS, Appraisal, Appraiser
-from reconciler.census import Census, Failure, Loss
 from reconciler.cycle import Seen
 from reconciler.desired import Partition, partition
 from reconciler.drafts import Scribe
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.ports import SchedulerView
+from reconciler.sight import Census, Failure, Loss
 from repo_layout.documents import ClusterEntry, RegionEntry, SettingsFile, TeamEntry
 from repo_layout.model import Estate
 from tests.ranking.samples import contract, pool

@@ -18,7 +18,6 @@ from pools.fake import FakeCloud, FakeProvider
 from pools.provider import Listing, Mark, Part, Server, Signals, Status
 from reconciler.appraisal import Appraiser
 from reconciler.breakers import Order
-from reconciler.census import Sight
 from reconciler.cycle import Decision, Memory
 from reconciler.desired import Partition, partition
 from reconciler.drafts import Scribe
@@ -27,6 +26,7 @@ from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.loop import Ports, Reconciler
 from reconciler.ports import NodeView
 from reconciler.reservations import open_day
+from reconciler.sight import Sight
 from reconciler.steps import Step, StepKind
 from reconciler.store_memory import MemoryStore
 from repo_layout.model import Estate

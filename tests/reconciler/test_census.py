@@ -9,9 +9,11 @@ import pytest
 from ledger.causes import Cause
 from ledger.events import EventType, Paid
 from pools.provider import Advisory, FaultKind, Lifecycle, LifecycleKind, Listing, Mark, Part, Signals, Status
-from reconciler.census import BELIEVED_AFTER_MS, UNTOLD_MS, Census, Sight, take
+from reconciler.absence import BELIEVED_AFTER_MS
+from reconciler.census import take
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.ports import NodeView
+from reconciler.sight import Census, Sight
 from tests.reconciler.builders import (
     ESTATE,
     FORECAST,
@@ -251,9 +253,8 @@ def test_an_explained_wave_is_never_improbable() -> None:
 
 def test_every_loss_ends_the_bill_even_when_the_provider_says_nothing() -> None:
     missing = instance(missing_since=START - 2 * MINUTE)
-    lost = passed(fleet(missing), sight())
-    assert EventType.INSTANCE_ENDED not in types(lost)
-    census = passed(lost.fleet, sight(now=START - 2 * MINUTE + UNTOLD_MS))
+    gone = passed(fleet(missing), sight()).fleet
+    census = passed(gone, sight(now=START + 60 * MINUTE))
     ends = [event for event in census.events if event.type is EventType.INSTANCE_ENDED]
     assert [event.occurred_at for event in ends] == [START - 2 * MINUTE]
 
@@ -381,34 +382,3 @@ def test_a_request_that_was_let_go_is_closed_once_a_listing_had_time_to_show_its
     assert [event.type for event in later.events] == [EventType.INSTANCE_FAILED]
     assert later.fleet.instances[asked.name].phase is Phase.GONE
     assert not later.failures
-
-
-def test_an_empty_memory_tells_the_ends_of_bills_that_it_hears_of_by_the_twin_that_stayed() -> None:
-    gone = instance()
-    ends = tuple(
-        Lifecycle(START - at * MINUTE, kind, server, gone.name, gone.pool)
-        for at, kind, server in (
-            (40, LifecycleKind.DELETED, "twin"),
-            (9, LifecycleKind.FAILED, gone.server),
-            (8, LifecycleKind.DELETED, gone.server),
-        )
-    )
-    shown = sight(signals=Signals(START, "1", lifecycle=ends))
-    assert not passed(Fleet(), shown).events
-    (told,) = passed(Fleet(), replace(shown, anew=True)).events
-    assert (told.type, told.instance, told.occurred_at) == (
-        EventType.INSTANCE_ENDED,
-        gone.name,
-        START - 9 * MINUTE,
-    )
-    assert told.id != f"instance.ended/{REGION}/{gone.name}"
-
-
-def test_who_comes_back_from_its_mark_after_the_stream_went_on_has_it_read_again() -> None:
-    census = passed(Fleet(), sight(row(instance())))
-    assert census.missed
-    assert census.cursor("7", "8") == ""
-    active = happened(LifecycleKind.ACTIVE, instance(), at=START - MINUTE)
-    census = passed(Fleet(), sight(row(instance()), signals=active))
-    assert not census.missed
-    assert census.cursor("7", "8") == "8"

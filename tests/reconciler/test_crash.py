@@ -60,7 +60,7 @@ def emptied(region: Region) -> Region:
 
 def after(intent: Step, *known: object) -> Memory:
     saved = Saved(at=START, memory=Memory(fleet=fleet(*known)), intents=(intent,))  # type: ignore[arg-type]  # instances
-    return resume(decode(encode(saved)), region=REGION, position=0).memory
+    return resume(decode(encode(saved)), position=0).memory
 
 
 def test_an_acquisition_without_an_outcome_is_asked_for() -> None:
@@ -72,13 +72,18 @@ def test_the_debt_that_an_acquisition_pays_is_settled_once_it_may_have_gone_out(
     debts = tuple(Debt(FORECAST, f"lost-{n}", Cause.NOTICE, "told") for n in (1, 2))
     memory = Memory(fleet=replace(fleet(), debts=debts))
     saved = Saved(at=START, memory=memory, intents=(step(StepKind.REPLACE, 7, replaces="lost-1"),))
-    assert [debt.instance for debt in resume(saved, region=REGION, position=0).memory.fleet.debts] == ["lost-2"]
+    assert [debt.instance for debt in resume(saved, position=0).memory.fleet.debts] == ["lost-2"]
 
 
 def test_a_release_without_an_outcome_drains_and_its_node_is_asked_again() -> None:
     ours = instance(1)
-    found = after(step(StepKind.RELEASE, 1), ours).fleet.instances[ours.name]
-    assert (found.phase, found.released, found.release_told, found.drain_asked) == (Phase.DRAINING, True, True, False)
+    found = after(step(StepKind.RELEASE, 1, told="told"), ours).fleet.instances[ours.name]
+    assert (found.phase, found.released, bool(found.release_event), found.drain_asked) == (
+        Phase.DRAINING,
+        True,
+        True,
+        False,
+    )
 
 
 def test_what_was_to_be_deleted_is_let_go_by_us_and_drains_on() -> None:
@@ -97,7 +102,7 @@ def test_the_deletion_of_a_twin_releases_nobody() -> None:
 @pytest.mark.parametrize(("position", "told"), [(5, 0), (4, 1), (3, 1)])
 def test_events_are_told_again_only_where_the_spool_has_not_grown(position: int, told: int) -> None:
     (event, *_) = Region().settled(4).recorder.events
-    found = resume(Saved(position=4, events=(event,)), region=REGION, position=position)
+    found = resume(Saved(position=4, events=(event,)), position=position)
     assert len(found.events) == told
 
 

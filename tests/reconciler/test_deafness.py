@@ -7,8 +7,9 @@ from dataclasses import replace
 from ledger.causes import Cause
 from ledger.events import EventType
 from pools.provider import Lifecycle, LifecycleKind, Notice, NoticeKind, Signals
-from reconciler.census import UNTOLD_MS, Census, Sight, take
+from reconciler.census import take
 from reconciler.fleet import Fleet, Instance, Phase
+from reconciler.sight import Census, Sight
 from tests.reconciler.builders import MINUTE, START, fleet, instance, name, scribe, sight
 
 SILENT = Signals(0, "1")
@@ -39,11 +40,18 @@ def test_a_bill_ends_at_the_time_that_the_provider_tells_later() -> None:
     assert name(1) not in census.fleet.instances
 
 
+def test_a_bill_stays_open_while_the_stream_says_nothing_newer_than_its_end() -> None:
+    other = Lifecycle(START - MINUTE, LifecycleKind.CREATED, "server-9", name(9), LEFT.pool)
+    census = passed(deaf(), told(other))
+    assert not census.events
+    assert name(1) in census.fleet.instances
+
+
 def test_a_bill_that_the_provider_never_ends_is_ended_when_it_was_missed() -> None:
-    waiting = passed(deaf(), told())
-    assert not waiting.events
-    late = sight(now=START + UNTOLD_MS, signals=Signals(START + UNTOLD_MS, "3"))
-    (event,) = passed(waiting.fleet, late).events
+    newer = Lifecycle(START + MINUTE, LifecycleKind.CREATED, "server-9", name(9), LEFT.pool)
+    (event,) = passed(deaf(), told(newer)).events
+    assert (event.type, event.occurred_at) == (EventType.INSTANCE_ENDED, START)
+    (event,) = passed(deaf(), sight(now=START + 61 * MINUTE)).events
     assert (event.type, event.occurred_at) == (EventType.INSTANCE_ENDED, START)
 
 

@@ -71,11 +71,11 @@ ROWS: dict[str, tuple[Eyes, Cause, frozenset[str]]] = {
 
 FINISHED: Fleet = fleet(
     *[instance(n) for n in range(1, 101)],
-    instance(201, phase=Phase.DRAINING, released=True, release_told=True, ends_at=START),
+    instance(201, phase=Phase.DRAINING, released=True, release_event="told", ends_at=START),
     instance(202, phase=Phase.GONE),
     instance(203, phase=Phase.FAILED, joined_at=0),
-    instance(204, release_told=True),
-    instance(205, phase=Phase.DRAINING, released=True, release_told=True, ends_at=START + MINUTE),
+    instance(204, release_event="told"),
+    instance(205, phase=Phase.DRAINING, released=True, release_event="told", ends_at=START + MINUTE),
     instance(206, paid=Paid.FALLBACK),
 )
 AGREED = {
@@ -206,7 +206,7 @@ def test_releases_disownments_twins_and_broken_nodes_share_one_limit() -> None:
 
 
 def test_the_same_return_asked_for_again_is_counted_once() -> None:
-    known = fleet(*[instance(n, release_told=True) for n in range(1, 101)])
+    known = fleet(*[instance(n, release_event="told") for n in range(1, 101)])
     assert len(judged(*[about(StepKind.RELEASE, n) for n in range(1, 101)], known=known).allowed) == 100
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from contracts.errors import Refused, Transient
+from reconciler.clocks import Reading, leap
 from reconciler.leadership import Leadership
 from reconciler.lease import TERMS, lapsed
 from reconciler.ports import Versioned
@@ -116,6 +117,7 @@ class Histories(FaultyRegion):
         self.leaders: list[Leadership] = []
         self.epochs: list[int] = []
         self.own: dict[int, int] = {}
+        self.away: list[int] = []
 
     @initialize(rates=st.lists(st.tuples(st.integers(990, 1010), st.integers(0, 10**9)), min_size=2, max_size=3))
     def start(self, rates: list[tuple[int, int]]) -> None:
@@ -128,9 +130,13 @@ class Histories(FaultyRegion):
         rate, offset = self.rates[number]
         wire = Wire(self.store)
         self.wires.append(wire)
-        self.leaders.append(
-            Leadership(wire, key=KEY, holder=f"r{number}", monotonic=lambda: offset + self.now * rate // 1000)
-        )
+        self.away.append(0)
+        mine = len(self.away) - 1
+
+        def monotonic() -> int:
+            return offset + (self.now - self.away[mine]) * rate // 1000
+
+        self.leaders.append(Leadership(wire, key=KEY, holder=f"r{number}", monotonic=monotonic, clock=lambda: self.now))
 
     def _note(self) -> None:
         """Every tenure that began has an epoch of its own, above all before while the store was whole."""
@@ -160,6 +166,17 @@ class Histories(FaultyRegion):
                     self.leaders[number].ensure()
                     self.check()
             self.now += 9_000
+
+    @rule(number=replicas, passed=st.integers(1_000, 20 * TERMS.term), which=st.sets(replicas))
+    def stand_still(self, number: int, passed: int, which: set[int]) -> None:
+        """A replica's whole machine is paused, its monotonic clock with it; its wall clock is right when it goes on."""
+        paused = number % len(self.leaders)
+        for _ in range(1 + passed // 9_000):
+            step = min(passed, 9_000)
+            self.now, self.away[paused] = self.now + step, self.away[paused] + step
+            for other in sorted(which):
+                if other < len(self.leaders) and other != paused:
+                    self.leaders[other].ensure()
 
     @rule(number=replicas, other=replicas, passed=moments, answering=st.booleans())
     def interrupt(self, number: int, other: int, passed: int, answering: bool) -> None:
@@ -195,7 +212,9 @@ class Histories(FaultyRegion):
         return [
             number
             for number, leader in enumerate(self.leaders)
-            if leader._tenure is not None and not lapsed(leader._tenure, leader._monotonic(), TERMS)
+            if leader._tenure is not None
+            and not lapsed(leader._tenure, leader._monotonic(), TERMS)
+            and not leap(leader._sent, Reading(leader._clock(), leader._monotonic()))
         ]
 
     @invariant()

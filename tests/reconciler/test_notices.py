@@ -7,9 +7,10 @@ from dataclasses import replace
 from ledger.causes import Cause
 from ledger.events import EventType
 from pools.provider import Notice, NoticeKind, Signals
-from reconciler.census import Census, take
+from reconciler.census import take
 from reconciler.evidence import _interrupted
 from reconciler.fleet import Fleet, Instance, Phase
+from reconciler.sight import Census
 from tests.reconciler.builders import SECOND, START, fleet, instance, listing, name, node, part, row, scribe, sight
 
 WINDOW = 120 * SECOND

@@ -118,6 +118,15 @@ def test_fallback_runs_only_while_its_hour_is_reserved() -> None:
     assert "check_money.Covered" in story.breaks()
 
 
+def test_what_is_told_as_reserved_stood_in_the_store() -> None:
+    for micro, wrong in ((100_000, False), (99_999, True)):
+        story = eventful()
+        day = dt.datetime.fromtimestamp(story.at / 1000, tz=dt.UTC).date()
+        story.told.reserved.append((story.at, str(day), {FORECAST: micro}))
+        reserve(story, "0.10")
+        assert ("check_money.Covered" in story.breaks()) is wrong
+
+
 # -- liveness ---------------------------------------------------------------------------------------------------------
 
 

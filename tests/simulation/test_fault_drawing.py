@@ -35,7 +35,7 @@ def test_everything_is_over_before_the_quiet_end(seed: int) -> None:
 @given(seed=SEEDS)
 @settings(max_examples=40, deadline=None)
 def test_sizes_stay_within_their_recipe_and_targets_are_there(seed: int) -> None:
-    there = {*FACTS.domains, *FACTS.halls, *FACTS.power, *FACTS.projects, *FACTS.clusters, *FACTS.workloads}
+    there = {*FACTS.every, *FACTS.halls, *FACTS.power, *FACTS.projects, *FACTS.clusters, *FACTS.workloads}
     for fault in draw(seed, KINDS, START, END, FACTS):
         least, most = RECIPES[fault.kind].size
         assert least <= fault.size <= most

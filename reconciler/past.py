@@ -1,0 +1,100 @@
+"""What happened to servers of ours that came and went while this leader did not look, told from the provider's stream.
+
+Called by `census` once a cycle, pure. A leader with an empty or an old memory hears the stream from the beginning of
+what the provider keeps. Of what is in no listing any more, and that it does not know, it tells start, notices, end and
+loss, with the provider's own times: whoever led before told the same events or never came to it. Nothing follows from
+them: they teach no estimate, leave no debt, and touch no server.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import replace
+
+from ledger.causes import Cause
+from ledger.events import Event, EventType
+from pools.provider import Lifecycle, LifecycleKind, Mark, Notice, Signals
+from reconciler import billing
+from reconciler.drafts import Scribe, event_id
+from reconciler.fleet import Instance, Phase
+from reconciler.hearing import hear
+from reconciler.ports import NodeView
+from reconciler.sighting import from_mark
+
+
+def past(
+    said: Signals,
+    known: Container[str],
+    *,
+    estate: str,
+    projects: frozenset[str],
+    nodes: Mapping[str, NodeView],
+    scribe: Scribe,
+) -> tuple[list[Event], list[Instance]]:
+    """The events of servers whose names are not `known` (remembered or listed) and whose end was said; and, as gone,
+    those that a scheduler still shows.
+    """
+    ended = {one.name for one in said.lifecycle if one.kind in billing.ENDS and one.name not in known}
+    lives: dict[str, list[Lifecycle]] = defaultdict(list)
+    for one in said.lifecycle:
+        if one.name in ended and one.project in projects and _ours(one.mark, estate, scribe.region, one.name):
+            lives[one.name].append(one)
+    notices: dict[str, list[Notice]] = defaultdict(list)
+    for notice in said.notices:
+        if notice.name in lives:
+            notices[notice.name].append(notice)
+    events: list[Event] = []
+    left: list[Instance] = []
+    for name, life in lives.items():
+        gone = _relive(life, notices[name], events, scribe)
+        view = nodes.get(name)
+        if view is not None and gone is not None:
+            left.append(replace(gone, joined_at=view.joined_at))
+    return events, left
+
+
+def lost(instance: Instance, at: int, scribe: Scribe) -> tuple[Cause, Event]:
+    """The loss of an instance that ended at `at` and that nobody let go: its kind, and the event of it."""
+    if instance.noticed:
+        cause = Cause.LOST_AFTER_NOTICE if at >= instance.ends_at - 1000 else Cause.ENDED_BEFORE_ITS_TIME
+    else:
+        cause = Cause.LOST_WITHOUT_NOTICE
+    asked = event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name)
+    event = scribe.event(
+        EventType.INSTANCE_LOST,
+        instance.name,
+        cause,
+        at=at,
+        caused_by=instance.cause_event if instance.noticed else asked,
+        workload=instance.workload,
+        pool=instance.pool,
+        instance=instance.name,
+        data={"noticed": int(instance.noticed), **({"drill": 1} if instance.drill else {})},
+    )
+    return cause, event
+
+
+def _ours(mark: Mark | None, estate: str, region: str, name: str) -> bool:
+    return mark is not None and (mark.estate, mark.region, mark.name) == (estate, region, name)
+
+
+def _relive(life: list[Lifecycle], notices: Iterable[Notice], events: list[Event], scribe: Scribe) -> Instance | None:
+    """One server's life from its first word to its last; None for one of which nothing can be told."""
+    end = next((one for one in life if one.kind in billing.ENDS), None)
+    if end is None or end.mark is None:
+        return None
+    instance = from_mark(end.mark, server=end.server, project=end.project, pool=life[0].pool, at=life[0].at)
+    if instance is None:
+        return None
+    for one in life:
+        if one.server == end.server:
+            instance, told = billing.heard(one, instance, scribe)
+            events += told
+    for notice in notices:
+        if notice.server in ("", end.server):
+            instance, told, _ = hear(notice, instance, {}, scribe)
+            events += told
+    if instance.started_at and (end.taken or end.kind is LifecycleKind.FAILED):
+        events.append(lost(instance, end.at, scribe)[1])
+    return replace(instance, phase=Phase.GONE)

@@ -1,0 +1,105 @@
+"""What one pass over the fleet goes by, and what it finds: the values of `census` and its parts.
+
+`cycle` makes a `Sight` of what it saw; `appraisal`, `evidence` and `eyes` read the `Census`. Nothing here decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ledger.causes import Cause
+from ledger.events import Event
+from pools.provider import Listing, Notice, Server, Signals
+from reconciler.fleet import Fleet, Instance
+from reconciler.ports import NodeView
+from reconciler.sighting import Stray
+
+LATEST_WORD_MS = 3_600_000
+"""How long a bill stays open for the provider's word on its end, while its stream says nothing newer either."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An acquisition that did not become a node; a quota failure is no sign against the pool."""
+
+    pool: str
+    workload: str
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """An instance that is gone and that we did not let go."""
+
+    instance: Instance
+    cause: Cause
+    at: int
+
+
+@dataclass
+class Census:
+    """What one pass found; `fleet` is the fleet after it.
+
+    `restored` are instances that only their marks remember, `twins` second servers that may be deleted. `unheard`: the
+    provider spoke of a server that we could not know, for want of a whole listing: ask again.
+    """
+
+    fleet: Fleet
+    events: list[Event] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    unexplained: list[str] = field(default_factory=list)
+    strays: list[Stray] = field(default_factory=list)
+    restored: list[Instance] = field(default_factory=list)
+    twins: list[Server] = field(default_factory=list)
+    foreign: int = 0
+    unheard: bool = False
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What the provider and the schedulers showed; `listing` is None when the provider did not answer at all.
+
+    `projects` are ours, `silent_workloads` those whose scheduler does not answer, and `accepted_at` is the time up to
+    which a person accepted that what is missing is gone (0: none was).
+    """
+
+    now: int
+    estate: str
+    region: str
+    join_timeout_s: int
+    signals: Signals
+    listing: Listing | None
+    nodes: Mapping[str, NodeView]
+    workloads: frozenset[str]
+    projects: frozenset[str]
+    silent_workloads: frozenset[str] = frozenset()
+    improbable_percent: int = 10
+    accepted_at: int = 0
+
+    @cached_property
+    def complete(self) -> frozenset[str]:
+        """Projects that were listed to their end."""
+        return frozenset(p.name for p in self.listing.parts if p.complete) if self.listing else frozenset()
+
+    @cached_property
+    def advised(self) -> frozenset[str]:
+        """Pools that the provider warns of now."""
+        return frozenset(advisory.pool for advisory in self.signals.advisories if advisory.until > self.now)
+
+    @property
+    def heard(self) -> bool:
+        """Whether the provider told what happened; silence is no word about anything."""
+        return self.signals.as_of > 0
+
+    def heard_beyond(self, at: int) -> bool:
+        """Whether the provider's word about what happened at that time would have come by now."""
+        return self.now - at > LATEST_WORD_MS or any(said.at > at for said in self.signals.lifecycle)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every project was."""
+        return self.listing is not None and self.listing.complete
