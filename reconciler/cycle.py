@@ -32,6 +32,8 @@ from reconciler.steps import ADDS, Refusal, Step
 from reconciler.twins import twin_steps
 from repo_layout.documents import DirectoryEntry
 
+NEVER_S = 10**9  # longer than anything is waited for
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -383,8 +385,7 @@ def _rule(
         },
         risks=memory.risks,
         wallet=memory.wallet if seen.wallet is None else seen.wallet,
-        # a clock that nobody believes ends no paid hour, and opens no new day
-        money=seen.wallet is not None and not eyes.clock,
+        money=seen.wallet is not None and not eyes.clock,  # a doubted clock ends no paid hour and opens no day
         limits_micro=limits,
         day=seen.day,
         scribe=scribe,

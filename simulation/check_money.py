@@ -254,7 +254,7 @@ class Covered(Checker):
             return
         amount = Decimal(str(event.data["amount"]))
         self._reserved[event.workload].append((scene.now, amount))
-        day = _day(scene, event.occurred_at)
+        day = str(event.data["day"])
         told = self._told[day, event.workload]
         told[event.id] = amount
         stored = self._stored.get(day, {}).get(event.workload, 0)
