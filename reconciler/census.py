@@ -20,7 +20,7 @@ from reconciler.hearing import hear
 from reconciler.membership import as_ever, as_node
 from reconciler.past import past
 from reconciler.sight import Census, Sight
-from reconciler.sighting import Rows, sort_rows, tell_strays
+from reconciler.sighting import Rows, missed, sort_rows, tell_strays
 from reconciler.twins import ends_told, means, sort_twins
 
 FAULT_CAUSES: Mapping[FaultKind, Cause] = {
@@ -47,6 +47,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     rows = sorted_rows.known
     _lifecycle_times(census, instances, sight, scribe)
     _tell_past(census, instances, rows, sight, scribe)
+    census.missed = missed(sorted_rows, instances)
     _hear_notices(census, instances, debts, sight, scribe)
     told = ends_told(sight.signals.lifecycle, instances)
     believable = not improbable(instances, rows, told, sight)

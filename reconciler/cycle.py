@@ -155,7 +155,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         listed_at=eyes.listed_at,
         told_at=eyes.told_at,
         complete_at=eyes.complete_at,
-        cursor=memory.cursor if counted.unheard else seen.signals.cursor,
+        cursor=counted.cursor(memory.cursor, seen.signals.cursor),
         baseline=removal.baseline,
         breakers=standing.breakers,
         order=standing.order,
