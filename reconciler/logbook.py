@@ -71,7 +71,8 @@ class Logbook:
             found = answered(lambda: store.get(key))
             said = found.value.decode(errors="replace") if found is not None else ""
             # a store that lost its word is no proof that nobody acted since
-            forgot = not said and not self._ports.sole and self._ports.clock() - memory.guard.judged_at > FRESH_MS
+            late = self._ports.clock() - memory.guard.judged_at > FRESH_MS or memory.epoch < epoch - 1
+            forgot = not said and not self._ports.sole and late
             beyond = bool(self.lineage) and (forgot if not said else said != self.lineage)
             lineage = self.lineage if self.lineage and not beyond else f"{self._ports.holder}/{epoch}"
             if said != lineage:

@@ -29,6 +29,9 @@ CLOUD = {
     "reclaim": Recipe("a domain takes SIZE % of its hosts back, with notice", 6.0, (10, 60), "domain", (20, 80)),
     "hall_wave": Recipe("a whole hall takes SIZE % of its hosts back, with notice", 1.0, (15, 60), "hall", (50, 100)),
     "two_halls": Recipe("two halls take SIZE % of their hosts back at once", 0.4, (15, 50), "two_halls", (60, 100)),
+    "drought": Recipe(
+        "every hall takes SIZE % of its hosts back, and gives none for a while", 1.0, (40, 150), "all_halls", (70, 100)
+    ),
     "power_wave": Recipe("a power domain loses SIZE % of its hosts without notice", 0.4, (15, 60), "power", (60, 100)),
     "withdrawn": Recipe(
         "a domain gives notice to SIZE % of its hosts, and takes it back", 1.2, (5, 20), "domain", (30, 90)
