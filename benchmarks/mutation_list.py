@@ -323,8 +323,8 @@ MUTATIONS = (
     ),
     Mutation(
         "stop-read-once", "the stop switch is read again and again, by every process", "check_stop.Acts",
-        (Edit(ACTING, "            return answered(self.ports.stop.reason)",
-              '            return self.__dict__.setdefault("_read", answered(self.ports.stop.reason))'),),
+        (Edit(BRAKE, "            return answered(self._stop.reason)",
+              '            return self.__dict__.setdefault("_read", answered(self._stop.reason))'),),
         faults="people_stop,reclaim,hall_wave", needs="people_stop",
     ),
     Mutation(
