@@ -368,7 +368,7 @@ MUTATIONS = (
         faults="reclaim,hall_wave",
     ),
     Mutation(
-        "twins-both-deleted", "of two servers under one key one stays", "check_drains.BeforeDelete",
+        "twins-both-deleted", "of two servers under one key one stays", "check_owners.Twins",
         (Edit(SIGHTING, "        twins.append(twin)\n", "        twins += [twin, first]\n"),
          Edit(GUARD, 'stays and step.server not in ("", kept.server):', "stays and step.server:"),
          Edit(ACTING, '            if not instance.supply or instance.server in ("", step.server):',

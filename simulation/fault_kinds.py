@@ -66,7 +66,7 @@ NODES = {
         "notices and withdrawals overtake each other by up to SIZE seconds", 0.8, (10, 90), "", (5, 60)
     ),
     "notice_forged": Recipe("SIZE nodes hear notices that are another instance's", 0.8, (1, 1), "", (1, 6)),
-    "agent_dead": Recipe("SIZE % of a domain's agents are dead before any notice", 0.6, (10, 60), "domain", (20, 100)),
+    "agent_dead": Recipe("SIZE % of a domain's agents are dead before any notice", 0.6, (20, 240), "domain", (20, 100)),
     "agent_killed": Recipe(
         "SIZE % of the drains lose their agent half way; it comes back", 1.0, (10, 90), "", (30, 100)
     ),
