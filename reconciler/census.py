@@ -118,7 +118,7 @@ def _owed(before: Instance, after: Instance) -> Debt | None:
 
 def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sight, scribe: Scribe) -> None:
     """Billing follows the provider's own times: from active until deleted or failed."""
-    for happened in sight.signals.lifecycle:
+    for happened in sorted(sight.signals.lifecycle, key=lambda one: one.at):
         instance = instances.get(happened.name)
         if instance is None:
             census.unheard |= not sight.whole
@@ -127,6 +127,8 @@ def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sigh
             continue
         if happened.kind is LifecycleKind.DELETED and not instance.end_told:
             instance = replace(instance, end_told=True)
+        if happened.kind in billing.ENDS and happened.taken:
+            instance = replace(instance, taken=True)
         instances[instance.name], events = billing.heard(happened, instance, scribe)
         census.events += events
 
@@ -182,9 +184,9 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
         workloads=sight.workloads,
     )
     for restored in rows.restored:
-        active = rows.known[restored.name].status is Status.ACTIVE
         instance = replace(restored, unsure_since=sight.now)
-        instances[instance.name], events = billing.found_again(instance, active=active, scribe=scribe)
+        mark = rows.known[restored.name].mark
+        instances[instance.name], events = billing.found_again(instance, mark, scribe)
         census.events += events
     census.restored = rows.restored
     census.foreign = rows.foreign

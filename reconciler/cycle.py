@@ -215,7 +215,9 @@ def _standing(
     began: tuple[Event, ...] = ()
     if memory.guard.epoch != memory.epoch:
         term = {"term": memory.epoch}
-        began = (scribe.event(EventType.LEADER_BEGAN, f"{memory.epoch}", Cause.LEASE_TAKEN, data=term),)
+        # where store and disks were lost, a term that touched nothing left no trace of its number
+        subject = f"{memory.epoch}/{scribe.now}"
+        began = (scribe.event(EventType.LEADER_BEGAN, subject, Cause.LEASE_TAKEN, data=term),)
     return _Standing((*began, *orders, *tripped, *removals.told(removal.approved, scribe)), standing, order)
 
 

@@ -9,7 +9,8 @@ import pytest
 from ledger.causes import Cause
 from ledger.events import EventType
 from simulation.check_drains import outcomes
-from simulation.chronicle import Call, NodeWord
+from simulation.chronicle import Call, Ended, NodeWord
+from simulation.cloud_model import EndCause
 from tests.reconciler.builders import FORECAST, KEPT, MINUTE, REGION
 from tests.simulation.chronicles import DOMAINS, asked_back, eventful, found, grown, without
 
@@ -183,6 +184,20 @@ def test_every_notice_is_told() -> None:
     assert "check_told.Notices" in without(eventful(), EventType.NOTICE_RECEIVED, "r0").breaks()
 
 
+def test_of_a_server_that_was_given_back_no_notice_and_no_loss_is_told() -> None:
+    for given_back in (True, False):
+        story = grown()
+        if given_back:
+            story.act(Call.UNMARK, "r0")
+        story.wait(MINUTE)
+        said = story.notice("r0", DOMAINS[0])
+        story.wait(said.ends_at - story.at)
+        story.told.ended.append(Ended(story.at, "s-r0", "r0", None, EndCause.RECLAIMED, said))
+        story.looks(6)
+        broken = {name for name in story.breaks() if name in ("check_told.Notices", "check_told.Losses")}
+        assert bool(broken) is not given_back
+
+
 def test_no_notice_is_told_that_nobody_said() -> None:
     story = eventful()
     story.told.given.clear()
@@ -203,6 +218,17 @@ def test_every_cause_is_in_the_ledger() -> None:
         story = eventful()
         story.event(EventType.INSTANCE_JOINED, "r1", instance="r1", workload=FORECAST, caused_by=cause)
         assert "check_causes.Whole" in story.breaks()
+
+
+def test_a_request_without_a_cause_is_one_that_its_commits_estate_adopts() -> None:
+    for pool, cause, wrong in (
+        (DOMAINS[0], Cause.ADOPTION_REVIEWED, False),
+        (DOMAINS[1], Cause.ADOPTION_REVIEWED, True),
+        (DOMAINS[0], Cause.CLAIM_GREW, True),
+    ):
+        story = grown()
+        story.request("old", pool, cause=cause, caused_by="")
+        assert ("check_causes.Whole" in story.breaks()) is wrong
 
 
 def test_a_cause_may_be_told_a_little_later() -> None:
