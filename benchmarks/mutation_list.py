@@ -38,12 +38,14 @@ class Mutation:
 GUARD = "reconciler/guard.py"
 BLAST = "reconciler/blast_radius.py"
 ACTING = "reconciler/acting.py"
+BRAKE = "reconciler/brake.py"
 LEADERSHIP = "reconciler/leadership.py"
 LOOP = "reconciler/loop.py"
 LOGBOOK = "reconciler/logbook.py"
 RESUME = "reconciler/resume.py"
 ABSENCE = "reconciler/absence.py"
 CENSUS = "reconciler/census.py"
+DOUBTS = "reconciler/doubts.py"
 DIFF = "reconciler/diff.py"
 SIGHTING = "reconciler/sighting.py"
 SPREAD = "correlation_groups/spread.py"
@@ -119,7 +121,8 @@ MUTATIONS = (
     Mutation(
         "clock-trusted", "a clock that jumped stops everything", "check_blind.Acts",
         (Edit(GUARD, "    if eyes.clock:\n        found.append((Cause.CLOCK_JUMPED, eyes.clock))\n", ""),
-         Edit(ACTING, "        if leap_ms:\n            return Cause.CLOCK_JUMPED",
+         Edit(LEADERSHIP, "leap_ms = 0 if self._sole else", "leap_ms = 0 if self._holder else"),
+         Edit(BRAKE, "        if leap_ms:\n            return Cause.CLOCK_JUMPED",
               "        if not self:\n            return Cause.CLOCK_JUMPED")),
         faults="clock_forward,clock_back,reclaim", needs="clock_forward",
     ),
@@ -131,9 +134,12 @@ MUTATIONS = (
     ),
     Mutation(
         "liar-believed", "an improbable share gone at once is not believed", "check_blind.Acts",
-        (Edit(ABSENCE,
+        (Edit(DOUBTS,
               "    return missing > FEW and missing * 100 > alive * sight.improbable_percent", "    return False"),
-         Edit(ABSENCE, "BELIEVED_AFTER_MS = 60_000", "BELIEVED_AFTER_MS = 0"),
+         Edit(DOUBTS, "BELIEVED_AFTER_MS = 300_000", "BELIEVED_AFTER_MS = 0"),
+         Edit(DOUBTS, "BELIEVED_LISTINGS = 3", "BELIEVED_LISTINGS = 1"),
+         Edit(DOUBTS, "    return not view.drained and not (instance.released and sight.now >= instance.ends_at)",
+              "    return False"),
          Edit(GUARD, "    if eyes.unexplained * 100 > eyes.alive * limits.improbable_share and eyes.unexplained > FEW:",
               "    if eyes.unexplained > 10**9:")),
         faults="listing_half,reclaim", needs="listing_half",
@@ -161,18 +167,18 @@ MUTATIONS = (
     ),
     Mutation(
         "stop-once", "the stop is heard before each action", "check_stop.Acts",
-        (Edit(ACTING, "        stopped = self.stopped()\n        return (Cause.STOPPED, stopped) if stopped else None",
+        (Edit(BRAKE, "        stopped = self.stopped()\n        return (Cause.STOPPED, stopped) if stopped else None",
               "        return None"),),
         faults="people_stop,api_slow,reclaim,hall_wave", needs="people_stop,api_slow",
     ),
     Mutation(
         "stop-ignored", "a stopped region does nothing", "check_stop.Acts",
-        (Edit(ACTING, "            return answered(self.ports.stop.reason)", '            return ""'),),
+        (Edit(BRAKE, "            return answered(self._stop.reason)", '            return ""'),),
         faults="people_stop,reclaim,hall_wave", needs="people_stop",
     ),
     Mutation(
         "fence-dropped", "a deposed leader stops in the middle of its list", "check_fencing.Acts",
-        (Edit(ACTING, "        if not self.leadership.holds():", "        if not self.leadership.epoch:"),),
+        (Edit(BRAKE, "        if not self._leadership.holds():", "        if not self._leadership.epoch:"),),
         faults="pause,store_cut,api_slow,reclaim,hall_wave",
     ),
     Mutation(
@@ -317,8 +323,8 @@ MUTATIONS = (
     ),
     Mutation(
         "stop-read-once", "the stop switch is read again and again, by every process", "check_stop.Acts",
-        (Edit(ACTING, "            return answered(self.ports.stop.reason)",
-              '            return self.__dict__.setdefault("_read", answered(self.ports.stop.reason))'),),
+        (Edit(BRAKE, "            return answered(self._stop.reason)",
+              '            return self.__dict__.setdefault("_read", answered(self._stop.reason))'),),
         faults="people_stop,reclaim,hall_wave", needs="people_stop",
     ),
     Mutation(

@@ -16,6 +16,10 @@ def stop(to: argparse.ArgumentParser) -> None:
     told = "the reconciler's state directory (default: %(default)s)"
     where.add_argument("--state", metavar="DIR", default=DEFAULT_STATE, help=told)
     where.add_argument("--stop-file", metavar="FILE", help="the stop file itself, where it lies elsewhere")
+    where.add_argument(
+        "--store", metavar="DIR", help="the folder that replicas share (ebbtide run --store): stops each"
+    )
+    to.add_argument("--region", metavar="R", help="with --store: the region that is stopped")
     to.add_argument("--by", metavar="ID", help="who says so: an id of directory.yaml (default: the login name)")
     what = to.add_mutually_exclusive_group()
     what.add_argument("--resume", action="store_true", help="take the stop away")

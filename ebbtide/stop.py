@@ -18,6 +18,8 @@ from ebbtide.advice import Advice
 from ebbtide.terminal import Terminal
 from reconciler.adapters.approval_files import signed_in
 from reconciler.adapters.stop_file import StopFile
+from reconciler.adapters.stop_store import StoreStop
+from reconciler.adapters.store_file import FileStore
 from reconciler.breakers import Order
 from repo_layout.adapters.clock import now_ms
 
@@ -47,8 +49,10 @@ def local_orders(state: Path, stop_file: Path | None = None) -> LocalOrders:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """0 when it is done or nothing is stopped, 1 when --status finds a stop."""
-    file = StopFile(Path(args.stop_file) if args.stop_file else Path(args.state) / STOP)
     who = args.by or getpass.getuser()
+    if args.store or args.region:
+        return _shared(args, who, terminal)
+    file = StopFile(Path(args.stop_file) if args.stop_file else Path(args.state) / STOP)
     if args.status:
         return _status(file, terminal)
     if args.accept_listing is not None:
@@ -62,12 +66,41 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         return _said(
             terminal, file, f"resumed by {who}; limits grow back over some cycles" if gone else "nothing was stopped"
         )
-    if not args.reason.strip():
+    _needs_reason(args.reason)
+    file.stop(args.reason, who)
+    return _said(terminal, file, f"stopped before the next action: {file.reason()}")
+
+
+def _needs_reason(reason: str) -> None:
+    if not reason.strip():
         raise Advice(
             "a stop needs a reason", hint='say why: ebbtide stop "the listing lies"; or ask: ebbtide stop --status'
         )
-    file.stop(args.reason, who)
-    return _said(terminal, file, f"stopped before the next action: {file.reason()}")
+
+
+def _shared(args: argparse.Namespace, who: str, terminal: Terminal) -> int:
+    """The same over the store that replicas share: one key stops each of them, within five seconds."""
+    folder = Path(args.store or "")
+    if not args.store or not args.region:
+        raise Advice("a shared stop needs a folder and a region", hint="ebbtide stop --store DIR --region R REASON")
+    if not folder.is_dir():
+        raise Advice(f"there is no store in {folder}", hint="name the folder that ebbtide run --store has")
+    if args.accept_listing is not None:
+        raise Advice("a listing is accepted in a state directory", hint="ebbtide stop --state DIR --accept-listing")
+    stop = StoreStop(FileStore(folder), region=args.region, monotonic=lambda: 0)
+    if args.resume:
+        gone = stop.resume()
+        terminal.lines([f"resumed by {who}; limits grow back over some cycles" if gone else "nothing was stopped"])
+        return 0
+    if not args.status:
+        _needs_reason(args.reason)
+        stop.stop(args.reason, who, stamp=_time(now_ms()))
+    reason = stop.reason()
+    if terminal.as_json:
+        terminal.document({"stopped": bool(reason), "reason": reason})
+    else:
+        terminal.lines([f"stopped: {reason}" if reason else "not stopped"])
+    return 1 if reason and args.status else 0
 
 
 def _status(file: StopFile, terminal: Terminal) -> int:

@@ -29,6 +29,7 @@ class Cause(enum.Enum):
     ALLOCATION_CONFLICTS = "allocation_conflicts"
     NEVER_JOINED = "never_joined"
     LEFT_SCHEDULER = "left_scheduler"
+    FOUND_AGAIN = "found_again"
     RECLAIM_OPEN = "reclaim_open"
     ADVISORY = "advisory"
     RATE_CHANGED = "rate_changed"

@@ -39,6 +39,7 @@ class EventType(enum.Enum):
     DRAIN_STARTED = "drain.started"
     DRAIN_ENDED = "drain.ended"
     INSTANCE_LOST = "instance.lost"
+    INSTANCE_FOUND = "instance.found"
     USAGE = "usage.recorded"
     WORK_LOST = "work.lost"
     RESTORED = "restore.done"
@@ -98,6 +99,8 @@ REQUIRED: Mapping[EventType, frozenset[str]] = {
     EventType.DRAIN_STARTED: frozenset({"ends_at"}),
     EventType.DRAIN_ENDED: frozenset({"outcome"}),
     EventType.INSTANCE_LOST: frozenset({"noticed"}),
+    # it was held to be gone and is there: the end of its bill at `to_ms` (0: none was told) was none
+    EventType.INSTANCE_FOUND: frozenset({"to_ms"}),
     # `units` slots of one instance, from slot number `slot` on, were in state `use` from `from_ms` to `to_ms`; together
     # the slots 0 to `of_units` - 1 of an instance cover its billed time exactly once (`ledger.usage` lays them out)
     EventType.USAGE: frozenset({"from_ms", "to_ms", "slot", "units", "of_units", "use", "paid"}),
@@ -107,7 +110,7 @@ REQUIRED: Mapping[EventType, frozenset[str]] = {
     EventType.RESTORED: frozenset({"duration_ms"}),
     EventType.STORAGE_CHARGED: frozenset({"amount", "currency"}),
     EventType.FOOTPRINT_CHARGED: frozenset({"amount", "currency"}),
-    EventType.FALLBACK_RESERVED: frozenset({"amount", "currency", "authority"}),
+    EventType.FALLBACK_RESERVED: frozenset({"amount", "currency", "authority", "day"}),
     EventType.FALLBACK_RETURNED: frozenset({"authority"}),
     EventType.POOL_EXCLUDED: frozenset({"until"}),
     EventType.POOL_PROBED: frozenset(),
@@ -132,6 +135,7 @@ SUBJECTS: Mapping[EventType, tuple[str, ...]] = {
     EventType.INSTANCE_STARTED: ("pool", "instance"),
     EventType.INSTANCE_MOVED: ("pool", "instance"),
     EventType.INSTANCE_ENDED: ("instance",),
+    EventType.INSTANCE_FOUND: ("instance",),
     # the workload may be empty for headroom only, which nobody uses
     EventType.USAGE: ("pool", "instance"),
     EventType.WORK_LOST: ("workload", "pool", "instance"),

@@ -124,8 +124,11 @@ def _known(events: Iterable[Event], period: Period) -> _Known:
     for event in ordered:
         if event.type is EventType.INSTANCE_STARTED and event.instance not in bills:
             bills[event.instance] = _Bill(event, _FOREVER, ((event.occurred_at, event.pool),))
+    void = {(e.instance, int(e.data["to_ms"])) for e in ordered if e.type is EventType.INSTANCE_FOUND}
     for event in ordered:
         bill = bills.get(event.instance)
+        if (event.instance, event.occurred_at) in void and event.type is EventType.INSTANCE_ENDED:
+            continue  # it was held to be gone, and ran on
         if event.type is EventType.INSTANCE_ENDED and bill is not None and bill.ended_at == _FOREVER:
             bills[event.instance] = replace(bill, ended_at=event.occurred_at)
         elif event.type is EventType.INSTANCE_MOVED and bill is not None and event.occurred_at >= bill.places[0][0]:

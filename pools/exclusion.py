@@ -197,7 +197,7 @@ def _touched(signs: Signs) -> Iterable[str]:
 
 
 def _judge(state: State, name: str, record: Record, signs: Signs, now: int) -> tuple[Record, Change | None]:
-    record = _remember(name, record, signs, now)
+    record = _remember(name, _not_ahead(record, now), signs, now)
     cause, least = _verdict(state, name, record, signs, now)
     if cause is not None:
         return _exclude(state, name, record, cause, least=least, now=now)
@@ -211,6 +211,15 @@ def _judge(state: State, name: str, record: Record, signs: Signs, now: int) -> t
     if record.standing is Standing.FREE and not record.level:
         record = replace(record, since=0, cause=None)
     return record, None
+
+
+def _not_ahead(record: Record, now: int) -> Record:
+    """The record of a clock that once ran ahead: what began later than now began now, and lasts no longer for it."""
+    ahead_ms = record.since - now
+    if ahead_ms <= 0:
+        return record
+    until = record.until if record.cause is Cause.ADVISORY else max(0, record.until - ahead_ms)
+    return replace(record, since=now, until=until)
 
 
 def _remember(name: str, record: Record, signs: Signs, now: int) -> Record:
@@ -228,9 +237,9 @@ def _remember(name: str, record: Record, signs: Signs, now: int) -> Record:
     accepted = signs.accepted.get(name, -1)
     return replace(
         record,
-        losses=tuple(at for at in losses if now - at <= BURST_WINDOW_MS),
-        failures=tuple(at for at in failures if now - at <= FAILURE_WINDOW_MS),
-        conflicts=tuple(at for at in conflicts if at > accepted and now - at <= FAILURE_WINDOW_MS),
+        losses=tuple(min(at, now) for at in losses if now - at <= BURST_WINDOW_MS),
+        failures=tuple(min(at, now) for at in failures if now - at <= FAILURE_WINDOW_MS),
+        conflicts=tuple(min(at, now) for at in conflicts if at > accepted and now - at <= FAILURE_WINDOW_MS),
         starting=signs.starting.get(name, 0),
     )
 

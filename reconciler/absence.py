@@ -1,67 +1,24 @@
 """What is not in a listing: lost, failed, let go, too young to be seen, or missing for now; and when it is forgotten.
 
-Called by `census` for each instance that no row shows. An absence from a complete listing is believed at once when a
-second source explains it, and otherwise when a second such listing lacks it too.
+Called by `census` for each instance that no row shows. What an absence means `doubts` judges. What was held to be gone
+and is listed again is found again, and never ended undrained.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from ledger.causes import Cause
-from ledger.events import EventType
-from pools.provider import Server
+from ledger.events import Event, EventType
 from reconciler import billing
+from reconciler.doubts import Absence, judge, missed, shown
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Instance, Phase
 from reconciler.past import lost
 from reconciler.sight import Census, Failure, Loss, Sight
 
-FEW = 3
-"""Up to this many unexplained absences are never called improbable: a small fleet loses one now and then."""
-
-BELIEVED_AFTER_MS = 60_000
-"""An unexplained absence is believed a minute after it was first seen, if a complete listing still shows it."""
-
-UNSEEN_MS = 60_000
-"""How long after it was asked for a server may be absent from a listing without meaning anything."""
-
-
-def improbable(
-    instances: Mapping[str, Instance], rows: Mapping[str, Server], told: Mapping[str, int], sight: Sight
-) -> bool:
-    """Whether more of the fleet than is believable is missing at once with nothing to explain it."""
-    alive = missing = 0
-    for instance in instances.values():
-        if instance.phase is Phase.GONE:
-            continue
-        alive += 1
-        let_go = instance.released or instance.noticed or instance.phase is Phase.FAILED
-        if instance.name not in rows and instance.project in sight.complete and not let_go:
-            known = instance.name in told or borne_out(instance, sight) or accepted(instance, sight)
-            missing += not known and not too_young(instance, sight)
-    return missing > FEW and missing * 100 > alive * sight.improbable_percent
-
-
-def too_young(instance: Instance, sight: Sight) -> bool:
-    """Whether the listing may simply not show it yet: providers list a new server seconds after they made it."""
-    listed = sight.listing.as_of if sight.listing else 0
-    return instance.starting and listed - instance.requested_at < UNSEEN_MS
-
-
-def borne_out(instance: Instance, sight: Sight) -> bool:
-    """Whether a second source says the same as the listing: its scheduler, which answers and no longer shows a node
-    that was there, or an advisory for its pool.
-    """
-    answers = instance.workload not in sight.silent_workloads
-    node_left = instance.joined_at > 0 and answers and instance.name not in sight.nodes
-    return node_left or instance.pool in sight.advised
-
-
-def accepted(instance: Instance, sight: Sight) -> bool:
-    """Whether a person accepted a listing that already lacked it."""
-    return 0 < instance.missing_since <= sight.accepted_at
+REMEMBERED_MS = 3_600_000
+"""How long what is gone is remembered: longer than a listing shows what once was, or hides what is there."""
 
 
 def fail(census: Census, instance: Instance, cause: Cause, text: str, scribe: Scribe) -> Instance:
@@ -93,35 +50,71 @@ def missing(
     """A complete listing lacks it: gone when something explains that (the provider said once that it ended at
     `ended_at`, say), too young to tell, or missing for now.
     """
-    listed = sight.listing.as_of if sight.listing else 0
+    view = sight.nodes.get(instance.name)
+    match judge(instance, ended_at, view, sight, believable=believable):
+        case Absence.GONE:
+            return lose(census, instance, _when(instance, ended_at, sight), scribe)
+        case Absence.UNANSWERED:
+            return fail(census, instance, Cause.CREATE_FAILED, "no answer came, and no server has its key", scribe)
+        case Absence.YOUNG:
+            return instance
+        case Absence.MISSING:
+            if not (instance.released or instance.noticed):
+                census.unexplained.append(instance.name)
+            return missed(instance, sight)
+
+
+def _when(instance: Instance, ended_at: int, sight: Sight) -> int:
+    """When it went: by the provider's word, or its notice where there is no other, or since it is missed."""
     let_go = instance.released or instance.phase is Phase.FAILED
-    if let_go and not instance.server and not ended_at and listed - instance.requested_at < UNSEEN_MS:
-        return instance
     if let_go or instance.noticed or ended_at:
-        # its notice is the provider's word on its end, as long as there is no other
         said = ended_at or (0 if let_go else instance.ends_at)
-        return lose(census, instance, min(said or sight.now, sight.now), scribe)
-    if borne_out(instance, sight):
-        return lose(census, instance, instance.missing_since or listed, scribe)
-    if too_young(instance, sight):
-        return instance
-    if instance.starting and not instance.server:
-        return fail(census, instance, Cause.CREATE_FAILED, "no answer came, and no server has its key", scribe)
-    since = instance.missing_since or listed
-    if accepted(instance, sight) or (believable and listed - since >= BELIEVED_AFTER_MS):
-        return lose(census, instance, since, scribe)
-    census.unexplained.append(instance.name)
-    return replace(instance, missing_since=since)
+        return min(said or sight.now, sight.now)
+    return instance.ended_at or instance.missing_since or sight.listed_at
 
 
 def bury(census: Census, instances: dict[str, Instance], gone: Instance, sight: Sight, scribe: Scribe) -> None:
-    """Forget what is gone, once the provider told until when it is billed, or had its chance to."""
+    """Close the bill of what is gone, once the provider told until when it is billed, or had its chance to; and forget
+    it when no late or untrue listing shows it any more.
+    """
+    gone_at = gone.gone_at or sight.now
     since, open_ = gone.missing_since, gone.started_at and not gone.ended_at
     if not sight.heard or (since and open_ and not sight.heard_beyond(since)):
         return
-    instances[gone.name] = closed(census, gone, since or sight.now, scribe)
-    if gone.deregistered or not gone.joined_at:
+    after = closed(census, gone, since or sight.now, scribe)
+    instances[gone.name] = after if after.gone_at else replace(after, gone_at=gone_at)
+    if (gone.deregistered or not gone.joined_at) and sight.now - gone_at >= REMEMBERED_MS:
         del instances[gone.name]
+
+
+def found(gone: Instance, scribe: Scribe) -> tuple[Instance, Event]:
+    """What was held to be gone and is listed again: ours as before, in the phase that it was in, its release going on
+    if that was agreed; and the event of it, which says that the end of its bill was none.
+    """
+    event = scribe.event(
+        EventType.INSTANCE_FOUND,
+        f"{gone.name}/{scribe.now}",
+        Cause.FOUND_AGAIN,
+        caused_by=gone.cause_event or event_id(EventType.INSTANCE_REQUESTED, scribe.region, gone.name),
+        workload=gone.workload,
+        pool=gone.pool,
+        instance=gone.name,
+        data={"to_ms": gone.ended_at},
+    )
+    leaving = gone.released or gone.noticed
+    phase = Phase.DRAINING if leaving else Phase.JOINED if gone.joined_at else Phase.BOOTING
+    back = replace(
+        gone,
+        phase=phase,
+        cause=gone.cause if leaving else Cause.FOUND_AGAIN,
+        cause_event=gone.cause_event if leaving else event.id,
+        ended_at=0,
+        gone_at=0,
+        found_at=scribe.now,
+        unsure_since=scribe.now,
+        deregistered=False,
+    )
+    return shown(back), event
 
 
 def closed(census: Census, instance: Instance, at: int, scribe: Scribe) -> Instance:
@@ -140,9 +133,9 @@ def lose(census: Census, instance: Instance, at: int, scribe: Scribe) -> Instanc
     if instance.released or instance.phase is Phase.FAILED:
         if instance.released and not instance.server:
             census.events.append(billing.never_began(instance, scribe))
-        return replace(instance, phase=Phase.GONE)
+        return replace(instance, phase=Phase.GONE, gone_at=scribe.now)
     cause, event = lost(instance, at, scribe)
     census.events.append(event)
-    gone = replace(instance, phase=Phase.GONE, cause=cause, cause_event=event.id)
+    gone = replace(instance, phase=Phase.GONE, gone_at=scribe.now, cause=cause, cause_event=event.id)
     census.losses.append(Loss(instance, cause, at))
     return gone

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from contracts.approval import SignedApproval
-from contracts.errors import Breach, EbbtideError, Gone, Transient
+from contracts.errors import EbbtideError, Gone, Transient
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools.provider import Conflict, CreateRequest, Mark, Provider, QuotaExhausted
-from reconciler import billing, clocks, pacing
+from reconciler import billing, pacing
+from reconciler.answers import answered
 from reconciler.appraisal import Appraiser
+from reconciler.brake import Brake
 from reconciler.breakers import Order
 from reconciler.desired import Partition
 from reconciler.drafts import Scribe, event_id
@@ -29,8 +30,6 @@ from reconciler.outcomes import NOT_THERE_YET_MS, REQUESTS, about, released, req
 from reconciler.ports import DesiredState, Journal, Nodes, Recorder, Schedulers, StopSwitch, Store
 from reconciler.steps import Step, StepKind
 from repo_layout.documents import GuardLimits
-
-Answer = TypeVar("Answer")
 
 CONFLICT_TRIES = 3
 """Creates that lost a race for the inventory are tried again after all others of the cycle, under the same key."""
@@ -71,16 +70,6 @@ class Ports:
     sole: bool = False
 
 
-def answered(call: Callable[[], Answer]) -> Answer:
-    """The call's answer, or an error of ours; what no adapter should raise counts as silence."""
-    try:
-        return call()
-    except EbbtideError:
-        raise
-    except Exception as error:
-        raise Transient(f"{type(error).__name__}: {error}") from error
-
-
 @dataclass
 class Done:
     """The fleet after some steps, the events of what happened, and steps that did not go out or have to again."""
@@ -92,15 +81,15 @@ class Done:
 
 
 class Tokens:
-    """The token buckets of the partition's projects."""
+    """The token buckets of the partition's projects. A bucket lives no longer than its process: time is monotonic."""
 
-    def __init__(self, limits: GuardLimits, clock: Callable[[], int]) -> None:
-        self._limits, self._clock = limits, clock
+    def __init__(self, limits: GuardLimits, monotonic: Callable[[], int]) -> None:
+        self._limits, self._monotonic = limits, monotonic
         self._buckets: dict[str, pacing.Bucket] = {}
 
     def take(self, project: str) -> bool:
         """Whether one more call may go out to the project now."""
-        now = self._clock()
+        now = self._monotonic()
         bucket = self._buckets.get(project) or pacing.full(self._limits.call_rate, self._limits.call_burst, now)
         self._buckets[project], free = pacing.take(bucket, now)
         return free
@@ -118,35 +107,24 @@ class Tokens:
         wait_s = error.retry_after_s if isinstance(error, Transient) else None
         bucket = self._buckets.get(project)
         if bucket is not None and wait_s is not None:
-            self._buckets[project] = pacing.close(bucket, self._clock() + int(wait_s * 1000))
+            self._buckets[project] = pacing.close(bucket, self._monotonic() + int(wait_s * 1000))
 
 
 class Acting:
-    """One partition's hands. `breach` says why everything stands still, empty while nothing is broken."""
+    """One partition's hands; `brake` says before each step whether it may still go out."""
 
     def __init__(self, part: Partition, ports: Ports, appraiser: Appraiser, leadership: Leadership) -> None:
         self.part = part
         self.ports = ports
-        self.leadership = leadership
         self.appraiser = appraiser
-        self.breach = ""
-        self.watch = clocks.Watch(ports.clock, ports.monotonic)
-        self.tokens = Tokens(part.estate.region(part.region).guard, ports.clock)
+        self.brake = Brake(ports, leadership)
+        self.tokens = Tokens(part.estate.region(part.region).guard, ports.monotonic)
         self._instances: dict[str, Instance] = {}
         self._settled: set[str] = set()
         self._adopting: set[str] = set()
         self._twins: set[str] = set()
         self._done = Done(Fleet())
         self._scribe = Scribe(part.region, 0, "", 0)
-
-    def stopped(self) -> str:
-        """Why nothing may be done now; a switch that cannot be read is on."""
-        if self.breach:
-            return f"breach: {self.breach}"
-        try:
-            return answered(self.ports.stop.reason)
-        except EbbtideError as error:
-            return f"the stop switch cannot be read: {error}"
 
     def carry_out(self, steps: Sequence[Step], fleet: Fleet, scribe: Scribe) -> Done:
         """Do the steps in order; between any two of them the stop switch is heard."""
@@ -162,7 +140,7 @@ class Acting:
         self._adopting, self._twins = set(fleet.adopting), set(fleet.twins)
         lost_race: list[Step] = []
         for step in steps:
-            halt = self._halt()
+            halt = self.brake.halt()
             if halt is not None:
                 self._leave(step, *halt)
             elif step.kind in (StepKind.ACQUIRE, StepKind.REPLACE):
@@ -178,16 +156,6 @@ class Acting:
             fleet, instances=self._instances, debts=debts, adopting=adopting, twins=frozenset(self._twins)
         )
         return self._done
-
-    def _halt(self) -> tuple[Cause, str] | None:
-        """Why nothing more may go out, in the middle of a list or not."""
-        if not self.leadership.holds():
-            return Cause.LEASE_LOST, "the lease ended before this step"
-        leap_ms = self.watch.leap()
-        if leap_ms:
-            return Cause.CLOCK_JUMPED, f"the clock was set by {leap_ms / 1000:.1f} s before this step"
-        stopped = self.stopped()
-        return (Cause.STOPPED, stopped) if stopped else None
 
     def _leave(self, step: Step, cause: Cause, why: str) -> None:
         """A step that is not done after all: what was written down about it is closed."""
@@ -205,7 +173,7 @@ class Acting:
 
     def _try_again(self, step: Step, *, last: bool) -> bool:
         """One more try for a create that lost its race; True when it is settled one way or the other."""
-        halt = self._halt()
+        halt = self.brake.halt()
         if halt is not None:
             self._leave(step, *halt)
             return True
@@ -242,7 +210,7 @@ class Acting:
         except EbbtideError as error:
             self.appraiser.acquisition_failed(step.pool, step.workload, Cause.CREATE_FAILED, now)
             self._failed(step, Cause.CREATE_FAILED, str(error))
-            self.breach = _breach(error) or self.breach
+            self.brake.note(error)
         else:
             self._stands(step, replace(asked, phase=Phase.BOOTING, server=server.id))
         return True
@@ -259,9 +227,9 @@ class Acting:
         now = self.ports.clock()
         pool = self.part.pool_by_name.get(instance.pool)
         window_s = pool.notice_window_s if pool else self.part.estate.region(self.part.region).notice_window
-        ends_at = now + (window_s * 1000 if instance.joined_at else NOT_THERE_YET_MS)
+        ends_at = now + (window_s * 1000 if instance.node_once else NOT_THERE_YET_MS)
         heard = True
-        if instance.joined_at:
+        if instance.node_once:
             try:
                 answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at, cause_event=step.told))
             except Gone:  # no node is there to drain: its end is as good as agreed
@@ -270,7 +238,7 @@ class Acting:
                 heard = False
                 self._done.again += 1
             except EbbtideError as error:
-                self.breach = _breach(error) or self.breach
+                self.brake.note(error)
                 self._instances[step.instance] = replace(instance, release_event=step.told)
                 self._done.undone.append(step)
                 return
@@ -345,13 +313,8 @@ class Acting:
     def _not_done(self, step: Step, error: EbbtideError) -> None:
         """An answer that was none, or a refusal: the next cycle finds the step again."""
         self.tokens.hold(step.project, error)
-        self.breach = _breach(error) or self.breach
+        self.brake.note(error)
         self._done.undone.append(step)
-
-
-def _breach(error: EbbtideError) -> str:
-    """What stops everything: an invariant found broken."""
-    return str(error) if isinstance(error, Breach) else ""
 
 
 def _mark(part: Partition, step: Step, epoch: int) -> Mark:

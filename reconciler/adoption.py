@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from ledger.causes import Cause
 from ledger.events import Paid
-from pools.provider import Listing, Server
+from pools.provider import Listing, Server, Status
 from reconciler.desired import Partition
 from reconciler.fleet import Fleet, Instance, Phase, number_in
 from reconciler.sighting import Stray
@@ -33,7 +33,7 @@ def adoption_steps(
     taken = set(fleet.instances)
     for row in sorted(rows.values(), key=lambda row: row.id):
         named = [file for file in files if names(file, row)]
-        if row.mark is None and named:
+        if row.mark is None and named and row.status is not Status.BUILDING:  # billed from when it runs, not before
             steps.append(_adopt(part, row, named, taken))
             taken.add(row.name)
     for instance in fleet.instances.values():
@@ -67,6 +67,8 @@ def _adopt(part: Partition, row: Server, named: list[AdoptionFile], taken: set[s
         reason = f"adopted by {', '.join(sorted(f.name for f in named))} at once"
     elif pool is None or contract is None:
         reason = f"adoption {file.name}: no pool {file.pool!r} or no workload {file.workload!r} in {part.region}"
+    elif row.status not in (Status.ACTIVE, Status.MOVED):
+        reason = f"adoption {file.name}: the server is {row.status.value}"
     elif row.pool not in ("", file.pool):
         reason = f"adoption {file.name} says pool {file.pool}, the provider says {row.pool}"
     elif units < 1:

@@ -178,7 +178,7 @@ class Appraiser:
         told, events = _rate_events(part, before.told_rates, card if card is not before.card else None, scribe)
         after = replace(_gather(before, tally, counted, seen), card=card, told_rates=told)
         known_again = (card is None) != (before.card is None)
-        if after.priced is None or events or known_again or seen.now - after.ranked_at >= RANK_MS:
+        if after.priced is None or events or known_again or not 0 <= seen.now - after.ranked_at < RANK_MS:
             after = _ranked(after, seen.now)
         after, changes = _excluded(after, part, tally, counted, seen)
         after = _heard_ahead(after, part, tally, seen)

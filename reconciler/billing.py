@@ -52,6 +52,11 @@ def purpose(instance: Instance, region: str) -> Cause:
     return {Paid.FLOOR: Cause.FLOOR, Paid.FALLBACK: Cause.SHORTFALL}.get(instance.paid, Cause.CLAIM_GREW)
 
 
+def life_of(instance: Instance) -> str:
+    """The subject of the end of an instance, or of its loss: one that was found again has another one to come."""
+    return f"{instance.name}/{instance.found_at}" if instance.found_at else instance.name
+
+
 def started(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:
     """Billing of the instance begins at `at`."""
     return scribe.event(
@@ -88,7 +93,7 @@ def ended(instance: Instance, *, at: int, scribe: Scribe) -> Event:
     disowned = instance.cause is Cause.DISOWNED_BY_REVIEW
     return scribe.event(
         EventType.INSTANCE_ENDED,
-        instance.name,
+        life_of(instance),
         instance.cause if disowned else Cause.ACCOUNTING,
         at=at,
         caused_by=event_id(EventType.INSTANCE_STARTED, scribe.region, instance.name),

@@ -1,8 +1,8 @@
 """Keeps the fleet in step with what was observed: notices, listing, schedulers, one pure pass a cycle.
 
-What an incomplete listing does not show stays as it was. A server that a complete listing lacks is lost when a second
-source explains it (notice, lifecycle event, advisory, its scheduler, our deletion); unexplained, it is counted, and
-believed lost only when a second complete listing lacks it too. The guard judges whether they are too many to believe.
+What an incomplete listing does not show stays as it was. What it means that a complete one lacks a server, `doubts`
+judges. What was held to be gone and is listed again is found again: ours as before, and never ended undrained. The
+guard judges whether too many are missing to believe it.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ledger.causes import Cause
-from pools.provider import FaultKind, Server, Status
+from pools.provider import FaultKind, LifecycleKind, Server, Status
 from reconciler import billing
-from reconciler.absence import bury, fail, improbable, lose, missing
+from reconciler.absence import bury, fail, found, lose, missing
+from reconciler.doubts import improbable, shown
 from reconciler.drafts import Scribe
 from reconciler.fleet import Debt, Fleet, Instance, Phase, number_in
 from reconciler.hearing import hear
 from reconciler.membership import as_ever, as_node
 from reconciler.past import past
 from reconciler.sight import Census, Sight
-from reconciler.sighting import Rows, sort_rows, tell_strays
+from reconciler.sighting import Rows, missed, sort_rows, tell_strays
 from reconciler.twins import ends_told, means, sort_twins
 
 FAULT_CAUSES: Mapping[FaultKind, Cause] = {
@@ -46,7 +47,12 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     sorted_rows = _rows(census, instances, sight, scribe)
     rows = sorted_rows.known
     _lifecycle_times(census, instances, sight, scribe)
+    for name in sorted_rows.found:
+        debts.pop(name, None)  # nothing is owed in its place any more
+        instances[name], event = found(instances[name], scribe)
+        census.events.append(event)
     _tell_past(census, instances, rows, sight, scribe)
+    census.missed = missed(sorted_rows, instances)
     _hear_notices(census, instances, debts, sight, scribe)
     told = ends_told(sight.signals.lifecycle, instances)
     believable = not improbable(instances, rows, told, sight)
@@ -72,10 +78,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
             debts.setdefault(name, owed)
         if after is not before:
             instances[name] = after
-    for name, instance in instances.items():
-        taker = instances.get(instance.moving_to) if instance.moving_to else None
-        if instance.moving_to and (taker is None or not taker.supply):
-            instances[name] = replace(instance, moving_to="")  # whoever was to take over is not there: it stays
+    _let_stay(instances)
     twins = sorted_rows.twins
     census.twins, waiting = sort_twins(twins, fleet.instances, instances, complete=sight.complete, epoch=scribe.epoch)
     census.strays = [*sorted_rows.strays, *waiting]
@@ -90,6 +93,14 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         sequence=max(fleet.sequence, 1 + max(unheard, default=0)),
     )
     return census
+
+
+def _let_stay(instances: dict[str, Instance]) -> None:
+    """Whoever was to take over from an instance is not there: it stays."""
+    for name, instance in instances.items():
+        taker = instances.get(instance.moving_to) if instance.moving_to else None
+        if instance.moving_to and (taker is None or not taker.supply):
+            instances[name] = replace(instance, moving_to="")
 
 
 def _owed(before: Instance, after: Instance) -> Debt | None:
@@ -114,6 +125,8 @@ def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sigh
             continue
         if not means(happened, instance):
             continue
+        if happened.kind is LifecycleKind.DELETED and not instance.end_told:
+            instance = replace(instance, end_told=True)
         instances[instance.name], events = billing.heard(happened, instance, scribe)
         census.events += events
 
@@ -139,7 +152,9 @@ def _tell_past(
 def _hear_notices(
     census: Census, instances: dict[str, Instance], debts: dict[str, Debt], sight: Sight, scribe: Scribe
 ) -> None:
-    for notice in sight.signals.notices:
+    taken_back = {notice.id for notice in sight.signals.notices if notice.withdrawn}
+    # that it was taken back is the last word on a notice
+    for notice in sorted(sight.signals.notices, key=lambda said: said.withdrawn or said.id not in taken_back):
         instance = instances.get(notice.name)
         if instance is None:
             census.unheard |= not sight.whole
@@ -166,8 +181,9 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
         projects=sight.projects,
         workloads=sight.workloads,
     )
-    for instance in rows.restored:
-        active = rows.known[instance.name].status is Status.ACTIVE
+    for restored in rows.restored:
+        active = rows.known[restored.name].status is Status.ACTIVE
+        instance = replace(restored, unsure_since=sight.now)
         instances[instance.name], events = billing.found_again(instance, active=active, scribe=scribe)
         census.events += events
     census.restored = rows.restored
@@ -183,16 +199,18 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
     phase = Phase.BOOTING if instance.phase is Phase.REQUESTED else instance.phase
     facts = (instance.missing_since, instance.server, instance.pool, instance.phase)
     if facts != (0, row.id, pool, phase):
-        instance = replace(instance, missing_since=0, server=row.id, pool=pool, phase=phase)
+        instance = replace(shown(instance), server=row.id, pool=pool, phase=phase)
     # as a node, or nobody can say
-    shown = instance.name in sight.nodes or instance.workload in sight.silent_workloads
+    seen = instance.name in sight.nodes or instance.workload in sight.silent_workloads
     if row.status is Status.ERROR and instance.starting:
         return fail(census, instance, FAULT_CAUSES[row.fault or FaultKind.OTHER], row.fault_text, scribe)
-    if row.status is Status.ERROR and instance.supply and not shown:
+    if row.status is Status.ERROR and instance.supply and not seen:
         return replace(lose(census, instance, sight.now, scribe), phase=Phase.FAILED)
+    if instance.unsure_since:
+        return instance  # it may be a node that nobody shows: drained first, or not at all
     overdue = sight.now - instance.requested_at > sight.join_timeout_s * 1000
     # who adopted a server answers for its joining; we end only what we started
     ours = number_in(instance.name, sight.region) > 0
-    if instance.starting and overdue and ours and not instance.joined_at and not shown:
+    if instance.starting and overdue and ours and not instance.joined_at and not seen:
         return fail(census, instance, Cause.NEVER_JOINED, "", scribe)
     return instance

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from contracts.model import Contract
-from reconciler.ports import SchedulerView
+from reconciler.ports import Demand, SchedulerView
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +95,11 @@ def claims(
         contradicted = demand is not None and bool(demand.contradiction)
         result[contract.name] = fresh if contradicted else settle(before, fresh, now)
     return result
+
+
+def said(claim: Claim, demand: Demand | None) -> dict[str, str | int]:
+    """What is written down of a claim that changed."""
+    said: dict[str, str | int] = {"units": claim.total}
+    if demand is not None and demand.contradiction:
+        said["contradiction"] = demand.contradiction
+    return said

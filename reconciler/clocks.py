@@ -78,9 +78,9 @@ def doubt(now: int, *, leap_ms: int, before: Before, answers: Answers, allowed_m
     if leap_ms:
         way = "forward" if leap_ms > 0 else "back"
         return f"the clock was set {way} by {abs(leap_ms) / 1000:.1f} s since the last look"
-    if before.judged_at - now > LEAP_MS:
-        return f"the clock is {(before.judged_at - now) / 1000:.1f} s behind the last cycle that was written down"
     came = [at for at in (answers.listed_at, answers.told_at) if at]
+    if before.judged_at - now > LEAP_MS and not (before.doubted and came):
+        return f"the clock is {(before.judged_at - now) / 1000:.1f} s behind the last cycle that was written down"
     if before.doubted and not came:
         return "the clock was in doubt, and no answer of the provider has confirmed it since"
     ahead_ms = max(came, default=now) - now

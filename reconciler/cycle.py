@@ -23,10 +23,11 @@ from reconciler.drafts import Scribe
 from reconciler.eyes import Paused, clock_doubt, eyes_of, heard, open_reclaims, paused_in, with_returns
 from reconciler.fleet import Fleet
 from reconciler.placement import place
-from reconciler.ports import Demand, SchedulerView
+from reconciler.ports import SchedulerView
 from reconciler.problem import Placement
 from reconciler.sight import Census, Sight
 from reconciler.standing import committed_lot, ground_of, spreads_of
+from reconciler.steady import steadied
 from reconciler.steps import ADDS, Refusal, Step
 from reconciler.twins import twin_steps
 from repo_layout.documents import DirectoryEntry
@@ -43,9 +44,9 @@ class Seen:
     `day` is the region's local date, on which daily limits are counted; `accepted_at` the time up to which a person
     accepted what a listing lacks; `wallet` what the store says is reserved (None: nothing can be reserved now).
 
-    `problem` is why it is not verified, `leap_ms` by how much the clock was set since the last look, `pending` the
-    bytes in the spool that nobody took further (None: nobody can say), `orders` what people ordered beside the reviewed
-    files, and `signed` the approvals that lie beside them.
+    `problem` is why it is not verified, `outdated` that another replica accepted a newer state, `leap_ms` by how much
+    the clock was set since the last look, `pending` the bytes in the spool that nobody took further (None: nobody can
+    say), `orders` what people ordered beside the reviewed files, and `signed` the approvals that lie beside them.
     """
 
     now: int
@@ -61,6 +62,7 @@ class Seen:
     day: str = ""
     accepted_at: int = 0
     problem: str = ""
+    outdated: bool = False
     leap_ms: int = 0
     pending: int | None = 0
     orders: tuple[breakers.Order, ...] = ()
@@ -111,9 +113,10 @@ class Decision:
 
 def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, commit: str) -> Decision:
     """The next memory, the steps that may go out, the refusals, and the events of this cycle."""
+    clock = clock_doubt(part, memory, seen)
+    memory, seen = steadied(memory, seen, clock)
     scribe = Scribe(part.region, seen.now, commit, memory.epoch)
     seen = replace(seen, schedulers=heard(part, seen))
-    clock = clock_doubt(part, memory, seen)
     reclaims = open_reclaims(memory.reclaims, seen)
     paused = paused_in(part)
     removal = removals.judge(part, commit, memory.baseline, signed=seen.signed, now=seen.now)
@@ -154,7 +157,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         listed_at=eyes.listed_at,
         told_at=eyes.told_at,
         complete_at=eyes.complete_at,
-        cursor=memory.cursor if counted.unheard else seen.signals.cursor,
+        cursor=counted.cursor(memory.cursor, seen.signals.cursor),
         baseline=removal.baseline,
         breakers=standing.breakers,
         order=standing.order,
@@ -293,7 +296,7 @@ def _count(
             now=seen.now,
             estate=part.estate.settings.estate,
             region=part.region,
-            join_timeout_s=NEVER_S if clock else region.join_timeout,  # nobody can tell the time: nothing is late
+            join_timeout_s=10**9 if clock else region.join_timeout,  # nobody can tell the time: nothing is late
             signals=seen.signals,
             listing=seen.listing,
             nodes=seen.schedulers.nodes,
@@ -325,19 +328,11 @@ def _claims(
             f"{name}/{scribe.now}",
             Cause.CLAIM_GREW if grew else Cause.CLAIM_SHRANK,
             workload=name,
-            data=_said(claim, seen.schedulers.demands.get(name)),
+            data=claims.said(claim, seen.schedulers.demands.get(name)),
         )
         events.append(event)
         told[name] = event.id
     return claimed, told, events
-
-
-def _said(claim: claims.Claim, demand: Demand | None) -> dict[str, str | int]:
-    """What is written down of a claim that changed."""
-    said: dict[str, str | int] = {"units": claim.total}
-    if demand is not None and demand.contradiction:
-        said["contradiction"] = demand.contradiction
-    return said
 
 
 def _rule(
@@ -384,10 +379,9 @@ def _rule(
         },
         risks=memory.risks,
         wallet=memory.wallet if seen.wallet is None else seen.wallet,
-        money=seen.wallet is not None,
+        money=seen.wallet is not None and not eyes.clock,  # a doubted clock ends no paid hour and opens no day
         limits_micro=limits,
-        # a clock that nobody believes opens no new day for anybody's money
-        day=memory.wallet.day if eyes.clock else seen.day,
+        day=seen.day,
         scribe=scribe,
         frozen=frozen,
     )

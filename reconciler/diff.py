@@ -116,8 +116,14 @@ def difference(inputs: Inputs) -> Difference:
         *_emptied(inputs, [i for i in surplus if not _away(i, inputs)]),
         *_lost_to_scheduler(inputs, by_slot.values()),
     )
+    # what is given back stays as it is: nothing else is done to it
+    given = {step.instance for step in inputs.extra if step.kind is StepKind.DISOWN}
     return Difference(
-        tuple(step for step in steps if step.project in inputs.owned_projects),
+        tuple(
+            step
+            for step in steps
+            if step.project in inputs.owned_projects and (step.kind is StepKind.DISOWN or step.instance not in given)
+        ),
         _still_owed(inputs.fleet.debts, inputs),
     )
 
@@ -185,9 +191,13 @@ def _emptied(inputs: Inputs, surplus: list[Instance]) -> Iterable[Step]:
 
 
 def _away(instance: Instance, inputs: Inputs) -> bool:
-    """Whether it left its scheduler for longer than a join may take. What somebody else started is theirs to judge."""
+    """Whether its scheduler, which answers, has not shown it for longer than a join may take: it left, or nobody knows
+    that it ever came. What somebody else started is theirs to judge.
+    """
     started_here = number_in(instance.name, inputs.naming.region) > 0
-    return started_here and 0 < instance.left_at <= inputs.now - inputs.join_timeout_s * 1000
+    since = instance.unsure_since if instance.starting else instance.left_at
+    silent = inputs.claims[instance.workload].held if instance.workload in inputs.claims else False
+    return started_here and not silent and 0 < since <= inputs.now - inputs.join_timeout_s * 1000
 
 
 def _lost_to_scheduler(inputs: Inputs, slots: Iterable[list[Instance]]) -> Iterable[Step]:
@@ -220,7 +230,7 @@ def _cleanups(inputs: Inputs) -> Iterable[Step]:
             over = instance.released and inputs.now >= instance.ends_at
             if drained in ("verified", "overrun"):
                 yield step_of(StepKind.DELETE, instance, Cause.DRAINED if drained == "verified" else instance.cause)
-            elif instance.released and instance.joined_at and not instance.drain_asked and not instance.noticed:
+            elif instance.released and instance.node_once and not instance.drain_asked and not instance.noticed:
                 yield step_of(StepKind.RELEASE, instance, instance.cause)
             elif over:
                 yield step_of(StepKind.DELETE, instance, instance.cause)

@@ -96,6 +96,7 @@ def eyes_of(
         epoch=memory.epoch,
         verified=seen.verified,
         problem=seen.problem,
+        outdated=seen.outdated,
         stopped=seen.stopped,
         paused_workloads=paused.workloads,
         paused_pools=paused.pools,

@@ -88,7 +88,8 @@ class FakeNodes(Failures):
         if name not in self.schedulers.nodes:
             raise Gone(f"{name}: {cause_event}")
         self.asked[name] = until = min(ends_at, self.asked.get(name, ends_at))
-        self.schedulers.nodes[name] = replace(self.schedulers.nodes[name], draining_until=until)
+        node = self.schedulers.nodes[name]
+        self.schedulers.nodes[name] = replace(node, draining_until=until, draining_for=cause_event)
 
     def finish(self, name: str, outcome: str = "verified") -> None:
         """The node's drain ends so."""

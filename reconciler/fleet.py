@@ -43,7 +43,10 @@ class Instance:
     `name` is our key and exists before the server; `server` is the provider's id, empty until it answered. `pool` is
     empty when the provider does not say where the server is. `ends_at` is when a notice or a release takes it,
     `started_at` and `ended_at` bound what the provider bills, `cause` and `cause_event` say why it is in its present
-    phase. `missing_since` is set while a complete listing does not show it and nothing explains that. `moving_to` is
+    phase. `missing_since` is set while complete listings do not show it and nothing explains that: so many
+    `missing_listings`, the last one of `missing_at`. `gone_at` is when it was held to be gone, `end_told` says that the
+    provider itself said so, `found_at` is when a listing brought it back all the same, and `unsure_since` since when it
+    is known from a listing alone: whether it was ever a node, nobody remembers. `moving_to` is
     the instance that takes over its work: once that one is there, this one is released. `notices` are the ends that
     stand, by reclaim; `release_event` is the event by which its release stands in the ledger, `drain_asked` says that
     its node heard of it, and `deregistered` that it left its scheduler. `left_at` is set while its scheduler, which
@@ -78,6 +81,12 @@ class Instance:
     release_event: str = ""
     drain_asked: bool = False
     deregistered: bool = False
+    missing_at: int = 0
+    missing_listings: int = 0
+    gone_at: int = 0
+    end_told: bool = False
+    found_at: int = 0
+    unsure_since: int = 0
 
     @property
     def supply(self) -> bool:
@@ -89,6 +98,11 @@ class Instance:
     def ready(self) -> bool:
         """Whether it is a node that may run units."""
         return (self.phase is Phase.SERVING or self.phase is Phase.JOINED) and not self.left_at
+
+    @property
+    def node_once(self) -> bool:
+        """Whether it may be a node, whoever shows it: it is asked to drain before anything ends it."""
+        return self.joined_at > 0 or self.unsure_since > 0
 
     @property
     def drill(self) -> bool:

@@ -41,7 +41,8 @@ class Eyes:
 
     `led` says that this replica holds the partition's lease, under `epoch`. `complete_projects` were listed to their
     end at `listed_at`, and `complete_at` says when each project last was; `verified` says that the desired state is the
-    last verified commit and Git answers, `problem` why not; `silent_workloads` belong to schedulers that do not answer;
+    last verified commit and Git answers, `problem` why not, `outdated` that a newer one was accepted and
+    is not held; `silent_workloads` belong to schedulers that do not answer;
     `unexplained` instances are missing from a complete listing with nothing to explain it, and nobody has accepted
     that; `closed_pools` lie in domains under an open reclaim. `quota` is what the provider says is left in each
     project; None where it does not say. `told_at` is when it last told of notices and reclaims.
@@ -70,6 +71,7 @@ class Eyes:
     led: bool = True
     epoch: int = 0
     problem: str = ""
+    outdated: bool = False
     clock: str = ""
     leap_ms: int = 0
     drained: frozenset[str] = frozenset()
@@ -152,7 +154,7 @@ def breakers(eyes: Eyes, limits: GuardLimits) -> tuple[Breaker, ...]:
     silence_s = (eyes.now - eyes.told_at) // 1000
     if silence_s > limits.listing_age:
         found.append((Cause.SIGNALS_SILENT, "", f"no word of notices and reclaims for {silence_s} s"))
-    if not eyes.verified:
+    if not (eyes.verified or eyes.outdated):
         found.append((Cause.DESIRED_STATE_UNVERIFIED, "", _unverified(eyes)))
     if eyes.silent_workloads:
         told = f"the schedulers of {len(eyes.silent_workloads)} workloads do not answer"
@@ -188,6 +190,8 @@ def _blinding(eyes: Eyes, limits: GuardLimits) -> list[tuple[Cause, str]]:
         found.append((Cause.LEASE_LOST, "another replica leads this partition, or the lease store does not answer"))
     if eyes.clock:
         found.append((Cause.CLOCK_JUMPED, eyes.clock))
+    if eyes.outdated:
+        found.append((Cause.DESIRED_STATE_UNVERIFIED, _unverified(eyes)))
     age_s = (eyes.now - eyes.listed_at) // 1000
     if age_s > limits.listing_age:
         found.append((Cause.LISTING_STALE, f"the last listing is {age_s} s old, {limits.listing_age} s are allowed"))
@@ -250,8 +254,8 @@ def _refuse(
 
 def _was_agreed(step: Step, eyes: Eyes, fleet: Fleet) -> bool:
     """Whether a release only carries out what was agreed while everything could be seen."""
-    fallback = step.paid is Paid.FALLBACK and step.cause is Cause.RECLAIMABLE_HELD and step.workload in eyes.returning
-    return blast_radius.agreed(step, fleet) or (step.kind is StepKind.RELEASE and fallback)
+    fallback = blast_radius.returns_fallback(step) and step.workload in eyes.returning
+    return blast_radius.agreed(step, fleet) or fallback
 
 
 def _too_early(step: Step, eyes: Eyes, fleet: Fleet) -> Refusal | None:

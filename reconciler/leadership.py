@@ -3,6 +3,9 @@
 Used by `loop` once a cycle and by `acting` before each call. Time is the process's own monotonic clock: no two clocks
 are ever compared. It knows no kinds of error: a renewal is confirmed or it is not. While a cycle rests, its caller asks
 `ensure` at least every `Terms.renew`; a standby that looks less often than every term never takes over.
+
+A paused guest's monotonic clock stands still, and its lease would seem to hold. So this machine's wall clock is watched
+as well: where the two ran apart since the last renewal, nobody can say how long it was away, and the tenure is over.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from contracts.errors import EbbtideError, Refused
+from reconciler.clocks import Reading, leap
 from reconciler.lease import (
     LONGEST_HOLDER,
     NO_LEASE,
@@ -41,6 +45,8 @@ class Leadership:
     less than was seen elsewhere: it is a copy of earlier days, or empty. `problem` says in a sentence why this replica
     does not lead.
 
+    `clock` is this machine's wall clock; without one a pause of the whole machine goes unnoticed.
+
     `sole` is the caller's word that no other process can lead over this store, because they share a process, or a file
     lock says so: then nothing is waited for, and a lease that was not renewed in time goes on once it is. A record that
     somebody else wrote all the same ends that for good.
@@ -53,6 +59,7 @@ class Leadership:
         key: str,
         holder: str,
         monotonic: Callable[[], int],
+        clock: Callable[[], int] | None = None,
         terms: Terms = TERMS,
         sole: bool = False,
     ) -> None:
@@ -61,7 +68,9 @@ class Leadership:
         self.older = False
         self.problem = "this replica has not asked for the lease yet"
         self._store, self._key, self._holder, self._monotonic = store, key, holder, monotonic
+        self._clock = clock or monotonic
         self._terms, self._sole = terms, sole
+        self._sent: Reading | None = None
         self._tenure: Tenure | None = None
         self._confirmed: Tenure | None = None
         self._watch: Watch | None = None
@@ -77,7 +86,7 @@ class Leadership:
             return False
         now = self._monotonic()
         tenure = self._tenure
-        if tenure is not None and (self._sole or not lapsed(tenure, now, self._terms)):
+        if tenure is not None and (self._sole or not (lapsed(tenure, now, self._terms) or self._slept())):
             if now - tenure.renewed < self._terms.renew:
                 return True
             self._renew(tenure)
@@ -113,7 +122,7 @@ class Leadership:
     def _current(self) -> bool:
         """Whether the tenure stands; one that was not renewed in time is over, and the next has another epoch."""
         tenure = self._tenure
-        if tenure is None:
+        if tenure is None or self._slept():
             return False
         if not lapsed(tenure, self._monotonic(), self._terms):
             return True
@@ -122,13 +131,28 @@ class Leadership:
         self.problem = f"the lease was not renewed for {self._terms.deadline} ms"
         return False
 
+    def _slept(self) -> bool:
+        """Whether this machine may have been away since its last renewal went out; then its tenure is over, and its
+        own record is waited for like another's.
+        """
+        leap_ms = 0 if self._sole else leap(self._sent, self._reading())
+        if leap_ms:
+            self._tenure = self._confirmed = None
+            self.problem = f"the clock was set by {leap_ms / 1000:.1f} s, or this machine was away for so long"
+        return leap_ms != 0
+
+    def _reading(self) -> Reading:
+        return Reading(self._clock(), self._monotonic())
+
     def _renew(self, tenure: Tenure) -> None:
         """Write the next beat. Without an answer nothing is confirmed; the record shows whether it is still ours."""
-        sent = self._tried = self._monotonic()
+        reading = self._reading()
+        sent = self._tried = reading.monotonic
         lease = Lease(self._holder, tenure.epoch, self._terms.term, tenure.beat + 1)
         revision = self._write(lease, tenure.revision)
         if revision:
             self._tenure = self._confirmed = replace(tenure, beat=lease.beat, revision=revision, renewed=sent)
+            self._sent = reading
             return
         # a beat is used once, so that a record tells which of our writings it is
         self._tenure = replace(tenure, beat=lease.beat)
@@ -157,11 +181,12 @@ class Leadership:
             return
         epoch = max(watch.lease.epoch, self._seen, self.epoch) + 1
         older = watch.older or watch.lease.epoch < max(self._seen, self.epoch)
-        sent = self._monotonic()
+        reading = self._reading()
         revision = self._write(Lease(self._holder, epoch, self._terms.term, 0), watch.revision)
         if revision:
             self.before, self.epoch, self.succeeded, self.older = self.epoch, epoch, watch.lease.epoch, older
-            self._tenure = self._confirmed = Tenure(epoch, 0, revision, sent)
+            self._tenure = self._confirmed = Tenure(epoch, 0, revision, reading.monotonic)
+            self._sent = reading
             self._watch, self.problem = None, ""
 
     def _ours(self, watch: Watch) -> bool:

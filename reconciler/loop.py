@@ -15,7 +15,8 @@ from contracts.errors import EbbtideError
 from ledger.events import Event
 from pools.provider import Signals
 from reconciler import fencing, guard
-from reconciler.acting import Acting, Ports, answered
+from reconciler.acting import Acting, Ports
+from reconciler.answers import answered
 from reconciler.appraisal import Appraiser
 from reconciler.cycle import Decision, Memory, Seen, decide
 from reconciler.desired import Partition
@@ -57,6 +58,7 @@ class Reconciler:
             key=f"lease/{self.part.region}",
             holder=ports.holder,
             monotonic=ports.monotonic,
+            clock=ports.clock,
             terms=ports.terms,
             sole=ports.sole,
         )
@@ -143,7 +145,7 @@ class Reconciler:
     def observe(self, *, led: bool = True) -> Seen:
         """Ask every port once; silence is None, never an empty answer."""
         ports = self.ports
-        now, leap_ms = self.acting.watch.look()
+        now, leap_ms = self.acting.brake.watch.look()
         signals = _ask(lambda: ports.provider.signals(self.memory.cursor))
         view = _ask(ports.schedulers.view)
         clusters = frozenset(contract.cluster for contract in self.part.contracts)
@@ -155,12 +157,13 @@ class Reconciler:
             rates=_ask(ports.provider.rates),
             forward=_ask(ports.provider.forward_capacity),
             quota=_ask(ports.provider.quota),
-            stopped=self.acting.stopped(),
+            stopped=self.acting.brake.stopped(),
             led=led,
             verified=self.desired.trusted,
             day=ports.local_day(now),
             accepted_at=_ask(ports.accepted_at) or 0,
             problem=self.desired.problem,
+            outdated=self.desired.outdated,
             leap_ms=leap_ms,
             pending=_ask(ports.recorder.pending_bytes),
             orders=tuple(_ask(lambda: ports.orders(self.memory.order)) or ()),

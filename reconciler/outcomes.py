@@ -99,7 +99,7 @@ def released(instance: Instance, step: Step, *, ends_at: int, heard: bool) -> In
         phase=Phase.DRAINING,
         released=True,
         release_event=step.told,
-        drain_asked=heard and bool(instance.joined_at),
+        drain_asked=heard and instance.node_once,
         ends_at=ends_at,
         cause=step.cause,
         cause_event=step.told,

@@ -63,7 +63,7 @@ def lost(instance: Instance, at: int, scribe: Scribe) -> tuple[Cause, Event]:
     asked = event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name)
     event = scribe.event(
         EventType.INSTANCE_LOST,
-        instance.name,
+        billing.life_of(instance),
         cause,
         at=at,
         caused_by=instance.cause_event if instance.noticed else asked,
@@ -97,4 +97,4 @@ def _relive(life: list[Lifecycle], notices: Iterable[Notice], events: list[Event
             events += told
     if instance.started_at and (end.taken or end.kind is LifecycleKind.FAILED):
         events.append(lost(instance, end.at, scribe)[1])
-    return replace(instance, phase=Phase.GONE)
+    return replace(instance, phase=Phase.GONE, end_told=True)

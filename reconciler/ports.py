@@ -135,7 +135,7 @@ class Desired:
     """The last verified desired state: `trusted` while Git answers and what it offers is just that or newer.
 
     `version` is the accepted version of its bundle, 0 where it was read from reviewed files; `problem` says in a
-    sentence why it is not trusted.
+    sentence why it is not trusted. `outdated`: another replica accepted a newer one, which this one cannot get.
     """
 
     estate: Estate
@@ -143,6 +143,7 @@ class Desired:
     version: int = 0
     trusted: bool = True
     problem: str = ""
+    outdated: bool = False
 
 
 class DesiredState(Protocol):

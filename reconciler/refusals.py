@@ -33,7 +33,7 @@ def tell(refused: Iterable[Refusal], given: Given, scribe: Scribe) -> tuple[tupl
         if refusal.cause in TOLD_AS_ONE:
             continue
         together[refusal.step.workload, refusal.cause].append(refusal)
-    standing = {key: at for key, at in given.items() if scribe.now - at < QUIET_MS}
+    standing = {key: at for key, at in given.items() if 0 <= scribe.now - at < QUIET_MS}
     events = tuple(_event(key, alike, scribe) for key, alike in together.items() if key not in standing)
     return events, {**standing, **dict.fromkeys(together, scribe.now)}
 

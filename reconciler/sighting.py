@@ -41,12 +41,13 @@ class Twin:
 
 @dataclass
 class Rows:
-    """One listing, sorted: `known` by name, `restored` instances made from marks, second servers under one key, strays,
-    and how many are foreign.
+    """One listing, sorted: `known` by name, `restored` instances made from marks, names `found` again that were held to
+    be gone, second servers under one key, strays, and how many are foreign.
     """
 
     known: dict[str, Server] = field(default_factory=dict)
     restored: list[Instance] = field(default_factory=list)
+    found: list[str] = field(default_factory=list)
     twins: list[Twin] = field(default_factory=list)
     strays: list[Stray] = field(default_factory=list)
     foreign: int = 0
@@ -85,9 +86,21 @@ def sort_rows(
         rows.known[mark.name] = first
         twins.append(twin)
     rows.twins = [Twin(twin, rows.known[_name(twin)]) for twin in twins]
+    _unknown(rows, instances, workloads)
+    return rows
+
+
+def _unknown(rows: Rows, instances: Mapping[str, Instance], workloads: frozenset[str]) -> None:
+    """Sort the rows of servers that the fleet does not know as there: found again, made from marks, or strays."""
     for name, server in list(rows.known.items()):
         known = instances.get(name)
         if known is not None and known.phase is not Phase.GONE:
+            continue
+        if known is not None and known.server == server.id:
+            if known.end_told:  # the provider's own word: a listing that is old or untrue shows what once was
+                del rows.known[name]
+            else:
+                rows.found.append(name)
             continue
         reason = _unreadable(server.mark, workloads)
         if reason:
@@ -99,7 +112,15 @@ def sort_rows(
         )
         if found:
             rows.restored.append(found)
-    return rows
+
+
+def missed(rows: Rows, instances: Mapping[str, Instance]) -> bool:
+    """Whether one that came back from its mark runs, and the stream says nothing of its start: that was said while
+    nobody could read the mark, or before the instance was given up for lost, and the stream went on.
+    """
+    return any(
+        rows.known[back.name].status is Status.ACTIVE and not instances[back.name].started_at for back in rows.restored
+    )
 
 
 def tell_strays(strays: Iterable[Stray], told: frozenset[str], scribe: Scribe) -> list[Event]:

@@ -86,15 +86,9 @@ def _few_domains(
     """
     look = scene.looks[act.replica]
     here = ground.pools[act.pool].domain
-    domains = {
-        ground.pools[pool].domain
-        for stand in ours
-        if stand.server != act.server
-        for pool in stand.places_since(look.listed_at)
-        if pool in ground.pools
-    }
+    serving = [s for s in ours if not s.asked_at and not s.drained and not s.noticed_by(look.at)]
     # another domain may be on the same list, whether or not it gave what it was asked for
-    domains |= {
+    listed = {
         ground.pools[event.pool].domain
         for at, event in scene.asked
         if at >= look.at
@@ -103,9 +97,10 @@ def _few_domains(
         and event.pool in ground.pools
     }
     gang = ground.contracts[act.workload].gang_size
-    if here not in domains or act.units < gang:
+    # where all that stands is about to leave, one more is the domain's first
+    if here not in _domains(serving, act, ground, look) | listed or act.units < gang:
         return
-    serving = [s for s in ours if not s.asked_at and not s.drained and not s.noticed_by(look.at)]
+    domains = _domains(ours, act, ground, look) | listed
     units = sum(stand.units for stand in serving) - spare
     share = ground.shares[act.workload]
 
@@ -119,3 +114,14 @@ def _few_domains(
             f"{act.name}: {act.workload} has {units} of {max(claims)} desired units in {len(domains)} domains, "
             f"and another one went to {here}: {share.domains} domains can no longer be reached"
         )
+
+
+def _domains(stands: list[Stand], act: Act, ground: Ground, look: Look) -> set[str]:
+    """The domains in which these servers stand, but for the one that the act made."""
+    return {
+        ground.pools[pool].domain
+        for stand in stands
+        if stand.server != act.server
+        for pool in stand.places_since(look.listed_at)
+        if pool in ground.pools
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ledger.causes import Cause
-from ledger.events import Event
+from ledger.events import Event, EventType
 from simulation.check_ground import Ground
 from simulation.check_reading import Checker
 from simulation.check_scene import Scene
@@ -62,8 +62,14 @@ def removed_percent(scene: Scene, before: Ground) -> int:
     return min(shares)
 
 
+BEGINS = frozenset({EventType.INSTANCE_REQUESTED, EventType.RELEASE_ASKED})
+"""What is written down before something is begun."""
+
+
 class NeverBack(Checker):
-    """The commits that leaders go by are reviewed ones, and never an older one after a newer, whoever leads."""
+    """What leaders begin rests on reviewed commits, and never on an older one after a newer, whoever leads. One that
+    holds nothing newer may say so, and finish what was agreed.
+    """
 
     name = "check_removals.NeverBack"
 
@@ -86,6 +92,8 @@ class NeverBack(Checker):
             yield f"{event.id} names commit {event.commit}, which nobody reviewed"
             return
         newest, epoch = self._newest
+        if event.type not in BEGINS:
+            return
         if version < newest and event.epoch >= epoch and event.epoch not in self._found:
             self._found.add(event.epoch)
             yield f"{event.id} in epoch {event.epoch} rests on version {version}, after version {newest} was in force"

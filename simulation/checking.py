@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from simulation import (
+    check_authority,
     check_blast,
     check_blind,
     check_bounds,
@@ -18,6 +19,7 @@ from simulation import (
     check_drains,
     check_fencing,
     check_floors,
+    check_gangs,
     check_liveness,
     check_money,
     check_ours,
@@ -32,6 +34,7 @@ from simulation.chronicle import Chronicle
 
 CHECKERS: tuple[Callable[[], Checker], ...] = (
     check_bounds.Placements,
+    check_gangs.Together,
     check_floors.Committed,
     check_floors.Restored,
     check_ours.Touched,
@@ -58,6 +61,7 @@ CHECKERS: tuple[Callable[[], Checker], ...] = (
     check_money.Usage,
     check_money.Invoice,
     check_money.Authority,
+    check_authority.Valid,
     check_money.Covered,
     check_covered.Strict,
     check_reclaims.Acquired,

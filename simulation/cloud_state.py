@@ -51,7 +51,9 @@ FAULTS = {
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """One server while it is there: its row, its place, its bill so far and the notice that stands."""
+    """One server while it is there: its row, its place, its bill so far and the notice that stands. `let_go` is when
+    our mark came off it.
+    """
 
     server: Server
     pool: Pool
@@ -60,6 +62,7 @@ class Record:
     ended: int | None = None
     notice: Notice | None = None
     places: list[tuple[int, str]] = field(default_factory=list)
+    let_go: int | None = None
 
 
 class CloudState:
@@ -250,11 +253,21 @@ def move(state: CloudState, server: str, pool: str) -> bool:
     return True
 
 
+def hand_over(record: Record, now: int, *, ours: bool) -> None:
+    """A mark goes on a server or comes off: what it cost whoever had it before, or has it after, is not on our bill."""
+    if ours and record.server.mark is None and record.started is not None:
+        record.started, record.let_go = now, None
+        record.places = [(now, record.pool.name)]
+    elif not ours and record.server.mark is not None:
+        record.let_go = now
+
+
 def invoice_line(state: CloudState, record: Record) -> InvoiceLine | None:
     """What the server cost up to now; None when it never ran."""
     if record.started is None:
         return None
-    until = record.ended if record.ended is not None else state.now
+    ended = record.ended if record.let_go is None else record.let_go
+    until = ended if ended is not None else state.now
     ends = [at for at, _ in record.places[1:]] + [until]
     periods = tuple(
         (pool, period)
@@ -262,7 +275,7 @@ def invoice_line(state: CloudState, record: Record) -> InvoiceLine | None:
         for period in state.tariffs[pool].periods(since, stop)
     )
     row = record.server
-    return InvoiceLine(row.id, row.name, row.project, record.started, record.ended, periods)
+    return InvoiceLine(row.id, row.name, row.project, record.started, ended, periods)
 
 
 def _charge(state: CloudState, record: Record, sign: int) -> None:

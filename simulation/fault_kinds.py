@@ -29,6 +29,9 @@ CLOUD = {
     "reclaim": Recipe("a domain takes SIZE % of its hosts back, with notice", 6.0, (10, 60), "domain", (20, 80)),
     "hall_wave": Recipe("a whole hall takes SIZE % of its hosts back, with notice", 1.0, (15, 60), "hall", (50, 100)),
     "two_halls": Recipe("two halls take SIZE % of their hosts back at once", 0.4, (15, 50), "two_halls", (60, 100)),
+    "drought": Recipe(
+        "every hall takes SIZE % of its hosts back, and gives none for a while", 1.0, (40, 150), "all_halls", (70, 100)
+    ),
     "power_wave": Recipe("a power domain loses SIZE % of its hosts without notice", 0.4, (15, 60), "power", (60, 100)),
     "withdrawn": Recipe(
         "a domain gives notice to SIZE % of its hosts, and takes it back", 1.2, (5, 20), "domain", (30, 90)
@@ -116,6 +119,9 @@ MACHINE = {
     "empty_disk": Recipe(
         "the leader dies so, and starts on another machine with an empty disk", 0.7, (3, 15), "side", (1, 40)
     ),
+    "journal_damaged": Recipe(
+        "the leader dies so, and its journal is damaged; a person moves it away", 0.4, (3, 15), "side", (1, 40)
+    ),
     "pause": Recipe(
         "the leader stands still from its SIZEth call on, and finishes it later", 1.2, (1, 20), "side", (1, 40)
     ),
@@ -153,6 +159,9 @@ FILES = {
     "commit_maxima": Recipe("a commit sets every maximum to SIZE %, and is taken back", 0.7, (30, 180), "", (60, 130)),
     "commit_floors": Recipe(
         "a commit adds SIZE units to a floor, and is taken back", 0.6, (30, 180), "workload", (1, 4)
+    ),
+    "commit_adoption": Recipe(
+        "a commit hands SIZE servers of others over to us, and is taken back", 0.8, (6, 120), "domain", (1, 3)
     ),
     "commit_removal": Recipe("a commit removes a contract, and is taken back", 0.5, (20, 120), "workload"),
 }

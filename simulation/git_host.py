@@ -11,17 +11,21 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from contracts.errors import Transient
+from contracts.errors import EbbtideError, Transient
 from contracts.model import Contract
+from pools.provider import Conflict
 from reconciler.desired import Partition, partition
-from reconciler.ports import Desired
+from reconciler.ports import Desired, Store
 from reconciler.removals import SUBJECT
 from repo_layout.documents import ApprovalFile
 from repo_layout.model import Estate
 from simulation.chronicle import Chronicle, Reviewed
 from simulation.faults import Fault
+from simulation.handover import arrive, file_for
 from simulation.weather import Weather
 from simulation.world import World
+
+ADOPTION = "commit_adoption"
 
 APPROVED_SHARE = 0.5
 APPROVED_AFTER_MS = (300_000, 2_400_000)
@@ -29,6 +33,9 @@ APPROVED_AFTER_MS = (300_000, 2_400_000)
 
 SHRINKS = 90
 """Maxima of less than so many percent are a large removal: more than a tenth of what was desired."""
+
+ACCEPTED = "accepted"
+"""Where the store holds the highest version that any replica accepted."""
 
 FIRST_GRANT, LAST_DAY = dt.date(2026, 10, 1), dt.date(2027, 3, 1)
 """Approvals are told apart by the day on which they were granted; all hold while histories happen."""
@@ -52,7 +59,7 @@ class CodeHost:
         self._parts: dict[str, Partition] = {}
         self.commits: list[Commit] = []
         self._merge()
-        for kind in CHANGES:
+        for kind in (*CHANGES, ADOPTION):
             weather.begins[kind] = self._change
             weather.ends[kind] = lambda _: self._merge()
 
@@ -70,7 +77,11 @@ class CodeHost:
 
     def _change(self, fault: Fault) -> None:
         """A change is merged; of large removals some are approved after a while."""
+        if fault.kind == ADOPTION:
+            arrive(self._world, self.part(self._base), fault)
         self._merge()
+        if fault.kind == ADOPTION:
+            return
         luck = self._weather.luck(fault)
         after = luck.randrange(*APPROVED_AFTER_MS)
         if luck.random() < APPROVED_SHARE and (fault.kind == "commit_removal" or fault.size < SHRINKS):
@@ -101,6 +112,11 @@ class CodeHost:
         for kind, change in CHANGES.items():
             for fault in self._weather.all_on(kind):
                 changed = change(changed, fault)
+                words.append(fault.name)
+        for fault in self._weather.all_on(ADOPTION):
+            file = file_for(self.part(self._base), fault)
+            if file is not None:
+                changed = replace(changed, adoptions=(*changed.adoptions, file))
                 words.append(fault.name)
         version = len(self.commits) + 1
         commit = f"{version:04d}-{'-'.join(words) or 'base'}"
@@ -169,12 +185,15 @@ class Accepted:
 class Follower:
     """`reconciler.ports.DesiredState` of one process: what it holds, and why it takes nothing newer.
 
+    What was accepted stands on its disk and, as the product has it, in the store that the replicas share.
+
     `newest` says whether the last look brought the newest commit, valid.
     """
 
-    def __init__(self, host: CodeHost, weather: Weather, accepted: Accepted) -> None:
-        self._host, self._weather, self._accepted = host, weather, accepted
+    def __init__(self, host: CodeHost, weather: Weather, accepted: Accepted, store: Store) -> None:
+        self._host, self._weather, self._accepted, self._store = host, weather, accepted, store
         self._held: Commit | None = None
+        self._noted = 0
         self.newest = False
 
     def look(self) -> Desired:
@@ -182,11 +201,13 @@ class Follower:
         problem, offered = self._offer()
         if offered is not None:
             self._held, self._accepted.version = offered, offered.version
+            self._raise(offered.version)
         held = self._held
         if held is None:
             raise Transient(problem)
         self.newest = not problem and held is self._host.newest
-        return Desired(held.estate, held.estate.commit, held.version, not problem, problem)
+        outdated = held.version < max(self._accepted.version, self._noted)
+        return Desired(held.estate, held.estate.commit, held.version, not problem, problem, outdated)
 
     def _offer(self) -> tuple[str, Commit | None]:
         """Why what is offered cannot be taken, or the commit that can."""
@@ -201,6 +222,36 @@ class Follower:
         fault = weather.on("git_older")
         if fault is not None:
             offered = next((c for c in reversed(host.commits[:-1])), offered)
-        if offered.version < self._accepted.version:
-            return f"version {offered.version} is offered, {self._accepted.version} was accepted", None
+        try:
+            least = self._least()
+        except EbbtideError as error:
+            return str(error), None
+        if offered.version < least:
+            return f"version {offered.version} is offered, {least} was accepted", None
         return "", offered
+
+    def _least(self) -> int:
+        """The highest version that this disk and the store know of; an empty or older store is raised to it.
+
+        Raises `Transient` while the store is silent and nothing was accepted here.
+        """
+        here = max(self._accepted.version, self._noted)
+        try:
+            found = self._store.get(ACCEPTED)
+        except EbbtideError:
+            if here:
+                return here
+            raise
+        self._noted = int(found.value) if found is not None else 0
+        if here > self._noted:
+            self._raise(here)
+        return max(here, self._noted)
+
+    def _raise(self, version: int) -> None:
+        """Note a version in the store; a store that is silent, or that another one was quicker at, is raised later."""
+        try:
+            found = self._store.get(ACCEPTED)
+            if found is None or int(found.value) < version:
+                self._store.put(ACCEPTED, b"%d" % version, expected=found.revision if found is not None else "")
+        except (EbbtideError, Conflict):
+            return

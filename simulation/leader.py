@@ -6,35 +6,28 @@ Built by `simulation.world` where nobody asked for replicas. What a world needs 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import datetime as dt
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
+from zoneinfo import ZoneInfo
 
 from ledger.events import Event
+from reconciler import cadence
 from reconciler.cycle import Decision, Memory
 from reconciler.fleet import Instance
 from reconciler.loop import Ports, Reconciler
 from reconciler.reservations import open_day
 from reconciler.steps import Step
 from reconciler.store_memory import MemoryStore
+from repo_layout.model import Estate
 from simulation.machine import CalmMachine
 from simulation.policies import Policy
 
 if TYPE_CHECKING:
     from simulation.world import World
 
-CYCLE_MS = 300_000
-"""Ranking and placement every five minutes."""
-
 SAMPLE_MS = 900_000
 """Pictures and scores need no finer grain than a quarter of an hour."""
-
-POKE_MS = 5_000
-"""A notice or loss is answered by a cycle this much later, so that a wave is answered once."""
-
-LONGEST_BACKOFF = 6
-"""Doublings of that wait while nothing gets done: more would exceed a cycle."""
-
-DAY_MS = 86_400_000
 
 
 class Keeper(Protocol):
@@ -71,18 +64,19 @@ class Pace:
     """When the next cycle is due: every five minutes, sooner when something happened or was left undone."""
 
     def __init__(self, start: int) -> None:
-        self.due = start + CYCLE_MS // 5
+        self.due = start + cadence.CYCLE_MS // 5
 
     def poke(self, at: int) -> None:
         """A cycle by `at`."""
         self.due = min(self.due, at)
 
+    def news(self, now: int) -> None:
+        """Something happened that wants an answer."""
+        self.due = cadence.after_news(self.due, now)
+
     def done(self, now: int, reconciler: Reconciler) -> None:
         """A cycle ended now."""
-        self.due = (now // CYCLE_MS + 1) * CYCLE_MS
-        if reconciler.deferred:
-            doublings = min(max(0, reconciler.stalled - 1), LONGEST_BACKOFF)
-            self.poke(now + min(CYCLE_MS, POKE_MS << doublings))
+        self.due = cadence.following(now, deferred=reconciler.deferred, stalled=reconciler.stalled)
 
 
 class Sampler:
@@ -127,7 +121,7 @@ class Leader:
 
     def poke(self) -> None:
         """As `Control` promises."""
-        self._pace.poke(self._world.now + POKE_MS)
+        self._pace.news(self._world.now)
 
     def known(self, name: str) -> Instance | None:
         """As `Control` promises."""
@@ -143,10 +137,16 @@ def user_data(step: Step) -> bytes:
     return f"#cloud-config\n# {step.instance} {step.workload}\n".encode()
 
 
-def opened_store(region: str, start: int) -> MemoryStore:
+def day_in(estate: Estate, region: str) -> Callable[[int], str]:
+    """What gives the region's date at a time, as the live command does."""
+    zone = ZoneInfo(estate.region(region).time_zone)
+    return lambda at: dt.datetime.fromtimestamp(at / 1000, tz=zone).date().isoformat()
+
+
+def opened_store(estate: Estate, region: str, start: int) -> MemoryStore:
     """A store in which somebody said that nothing is reserved on the first day yet."""
     store = MemoryStore()
-    open_day(store, key=f"reservations/{region}", day=str(start // DAY_MS))
+    open_day(store, key=f"reservations/{region}", day=day_in(estate, region)(start))
     return store
 
 
@@ -160,11 +160,11 @@ def _reconciler(world: World, policy: Policy) -> Reconciler:
             recorder=machine,
             stop=machine,
             desired=machine,
-            store=opened_store(world.setting.region, world.setting.start),
+            store=opened_store(world.setting.estate, world.setting.region, world.setting.start),
             journal=None,
             clock=lambda: world.now,
             monotonic=lambda: world.now,
-            local_day=lambda now: str(now // DAY_MS),
+            local_day=day_in(world.setting.estate, world.setting.region),
             user_data=user_data,
             sole=True,
         ),

@@ -53,7 +53,7 @@ class People:
         self._after_breach(replica)
 
     def _after_breach(self, replica: Replica) -> None:
-        breach = replica.process.reconciler.acting.breach if replica.process else ""
+        breach = replica.process.reconciler.acting.brake.breach if replica.process else ""
         now = self._world.now
         if not breach:
             self._broken_since = 0

@@ -13,7 +13,7 @@ from pools.provider import Mark
 from reconciler.fleet import Instance, Phase
 from reconciler.loop import Reconciler
 from simulation.chronicle import Chronicle
-from simulation.leader import POKE_MS, Sampler
+from simulation.leader import Sampler
 from simulation.mishaps import Mishaps
 from simulation.people import People
 from simulation.policies import Policy
@@ -108,7 +108,7 @@ class Replicas:
     def poke(self) -> None:
         """As `Control` promises."""
         for replica in self.all:
-            replica.pace.poke(self.scene.world.now + POKE_MS)
+            replica.pace.news(self.scene.world.now)
 
     def known(self, name: str) -> Instance | None:
         """As `Control` promises: what the mark on a server of ours says, with what a replica knows of it."""

@@ -105,7 +105,7 @@ class Site:
     def ask_return(self, name: str, *, ends_at: int, cause_event: str) -> None:
         """An agreed return: the node drains by `ends_at`."""
         slots = self.work.by_instance.get(name)
-        if slots is None:
+        if slots is None or not slots.joined:
             raise Gone(name)
         told = notice_of(name, reclaim="", kind=NoticeKind.RETURN, issued_at=self._world.now(), ends_at=ends_at)
         self._begin_drain(name, told, cause_event, cause_event, cause_event)
@@ -204,6 +204,8 @@ class Site:
         slots = self.work.by_instance[name]
         contract = self.work.workloads[slots.workload].contract
         began = name not in self.nodes.draining
+        if name in self._drained and self._drains[name][1] == caused_by:
+            return  # said again, and done
         if told.instance != name:  # another's notice: the agent tells, and nothing on the node changes
             self.nodes.hear(told, units=len(slots.runs), contract=contract, now=self._world.now(), node=name)
             return
@@ -215,7 +217,7 @@ class Site:
         if known is None or told.ends_at < known[0]:
             self._drains[name] = told.ends_at, caused_by
             self.work.dirty.add(name)
-        units = self.work.drain(name, self._world.now(), subject, drill=drill)
+        units = self.work.drain(name, self._world.now(), subject if began else slots.notice, drill=drill)
         if began:
             self._world.emit(
                 self._world.scribe(self._world.now()).event(

@@ -12,11 +12,14 @@ from dataclasses import replace
 from pools.provider import CreateRequest, Mark, Server, Status
 from reconciler.ports import SchedulerView
 from simulation.chronicle import Act, Call
+from simulation.cloud_model import EndCause, Happening, HappeningKind
 from simulation.cloud_state import Record
 from simulation.line import Side
 from simulation.listings import dimmed
 from simulation.wired_answers import WiredAnswers
 from simulation.witness import Witness
+
+RUNS = (Status.ACTIVE, Status.MOVED)
 
 
 class WiredProvider(WiredAnswers):
@@ -70,7 +73,17 @@ class WiredProvider(WiredAnswers):
         stood = record.server.mark if record else None
         act = self._about(Call.UNMARK if mark is None else Call.MARK, record.server.name if record else "", record)
         self._cloud.mark(server, mark)
+        if mark is not None:
+            act = replace(act, workload=mark.workload, units=mark.units, paid=mark.paid)
+        if record is not None and record.server.status in RUNS and (mark is None) != (stood is None):
+            self._change_hands(record, act.pool, ours=mark is not None)
         self._witness.act(replace(act, fresh=stood != mark), Side.PROVIDER)
+
+    def _change_hands(self, record: Record, pool: str, *, ours: bool) -> None:
+        """A server that runs becomes one of our nodes, or none any more; nothing else happens to it."""
+        world, row = self._scene.world, record.server
+        kind, cause = (HappeningKind.ACTIVE, None) if ours else (HappeningKind.ENDED, EndCause.DELETED)
+        world.site.on_cloud(Happening(world.now, kind, row.id, row.name, pool, cause=cause))
 
     def _about(self, call: Call, name: str, record: Record | None) -> Act:
         if record is None:

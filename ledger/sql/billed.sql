@@ -1,5 +1,5 @@
 -- needs: known
--- One row for each instance that the provider billed: from its first start to its first end, on the provider's time,
+-- One row for each instance that the provider billed: from its first start to its first true end, on the provider's time,
 -- or on to the period's end while it runs; clipped to the period.
 SELECT
     began.instance AS instance,
@@ -27,5 +27,9 @@ FROM
 ) AS began
 LEFT JOIN
 (
-    SELECT instance, min(occurred_at) AS at FROM known WHERE type = 'instance.ended' GROUP BY instance
+    SELECT instance, min(occurred_at) AS at
+    FROM known
+    WHERE type = 'instance.ended'
+        AND (instance, occurred_at) NOT IN (SELECT instance, to_ms FROM known WHERE type = 'instance.found')
+    GROUP BY instance
 ) AS ended ON began.instance = ended.instance

@@ -68,18 +68,20 @@ class DesiredBundle:
         self._keys = keys
         self._offer: Offer | None = None
         self._desired: Desired | None = None
+        self._judged: Accepted | None = None
         self._noted: Accepted | None = None
 
     def look(self) -> Desired:
         """As the seam promises. Raises `Refused` or `Transient` while nothing has ever held."""
         offered = self._offered()
         now = self._clock()
-        if self._unchanged(offered, now) and self._desired is not None:
-            return self._desired
         try:
             accepted = self._accepted()
         except EbbtideError as error:
             return self._still(str(error))
+        # another replica may have accepted a newer one since, whatever is offered here again
+        if accepted == self._judged and self._unchanged(offered, now) and self._desired is not None:
+            return self._desired
         if self._held is None:
             self._begin(accepted, now)
         taken = take(offered, held=self._held, keys=self._keys, region=self._region, accepted=accepted, now=now)
@@ -91,8 +93,9 @@ class DesiredBundle:
             except (EbbtideError, OSError) as error:
                 return self._still(f"what was offered could not be noted as accepted: {error}")
         self._keys, self._held = taken.keys, taken.held
+        self._judged = _higher(accepted, self._kept.versions.read()) if taken.fresh else accepted
         self._offer = None if isinstance(offered, EbbtideError) or not taken.trusted else offered
-        self._desired = _desired(taken.held, taken.problem.message if taken.problem else "")
+        self._desired = _desired(taken.held, taken.problem.message if taken.problem else "", accepted)
         return self._desired
 
     def _offered(self) -> Offer | EbbtideError:
@@ -118,7 +121,7 @@ class DesiredBundle:
         """What held before, not trusted. Raises `Transient` where nothing did."""
         if self._held is None:
             raise Transient(problem)
-        self._offer, self._desired = None, _desired(self._held, problem)
+        self._offer, self._desired = None, _desired(self._held, problem, self._judged or Accepted())
         return self._desired
 
     def _begin(self, accepted: Accepted, now: int) -> None:
@@ -177,9 +180,13 @@ class DesiredBundle:
         return f"accepted/{self._region}"
 
 
-def _desired(held: Held, problem: str) -> Desired:
+def _desired(held: Held, problem: str, accepted: Accepted) -> Desired:
     said = held.verified.statement
-    return Desired(held.estate, said.commit, said.version, trusted=not problem, problem=problem)
+    newest, _ = accepted.highest.get(str(said.subject), (0, ""))
+    outdated = newest > said.version
+    if outdated and not problem:
+        problem = f"version {said.version} is held, {newest} was accepted"
+    return Desired(held.estate, said.commit, said.version, not problem, problem, outdated)
 
 
 def _read(value: bytes) -> Accepted:

@@ -7,8 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from contracts.approval import is_approved_by, read_approval
 from ebbtide.stop import local_orders
+from reconciler.adapters.stop_store import StoreStop
+from reconciler.adapters.store_file import FileStore
 from tests.cli.conftest import ROOT, Run
 
 BY = ("--by", "tides-lead")
@@ -87,3 +91,30 @@ def test_a_signed_approval_that_was_changed_is_no_approval_any_more(here: Run, t
     signed = read_approval(out.read_bytes())
     key = bytes.fromhex(json.loads(here("keys", "pair", str(tmp_path), "other", "--output", "json").out)["approvalKey"])
     assert not is_approved_by(key, signed)
+
+
+def test_a_stop_in_the_shared_store_is_seen_by_every_replica_and_taken_away_again(here: Run, tmp_path: Path) -> None:
+    shared = ("--store", str(tmp_path), "--region", "north")
+    reader = StoreStop(FileStore(tmp_path), region="north", monotonic=lambda: 0)
+    assert here("stop", "the listing lies", *shared, *BY).code == 0
+    assert reader.reason().startswith("the listing lies (tides-lead, ")
+    assert here("stop", "--status", *shared).code == 1
+    assert here("stop", "--resume", *shared, *BY).code == 0
+    assert here("stop", "--status", *shared).code == 0
+    assert StoreStop(FileStore(tmp_path), region="north", monotonic=lambda: 0).reason() == ""
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--store", "nowhere", "--region", "north"), "there is no store"),
+        (("--store", "."), "a folder and a region"),
+        (("--region", "north"), "a folder and a region"),
+    ],
+)
+def test_a_shared_stop_without_a_store_or_a_region_is_one_clear_error(
+    here: Run, more: tuple[str, ...], words: str
+) -> None:
+    ended = here("stop", "the listing lies", *BY, *more)
+    assert ended.code == 2
+    assert words in ended.err

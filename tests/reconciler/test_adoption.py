@@ -84,6 +84,12 @@ def test_what_a_file_names_and_we_cannot_take_is_shown_in_quarantine() -> None:
     assert f"says pool {POOL}, the provider says {OTHER_POOL}" in elsewhere[0].detail
 
 
+def test_a_server_that_still_boots_is_waited_for_and_a_broken_one_is_shown() -> None:
+    assert steps(changed(status=Status.BUILDING)) == ()
+    (shown,) = steps(changed(status=Status.ERROR))
+    assert (shown.kind, shown.detail) == (StepKind.QUARANTINE, "adoption old-forecast: the server is error")
+
+
 def test_an_adopted_instance_is_disowned_when_no_file_names_it_and_one_we_made_is_not() -> None:
     adopted, made = instance(1, name="old-forecast-1", server=ADOPTED_SERVER), instance(2)
     known = fleet(adopted, made)

@@ -9,7 +9,7 @@ import pytest
 from ledger.causes import Cause
 from ledger.events import EventType, Paid
 from pools.provider import Advisory, FaultKind, Lifecycle, LifecycleKind, Listing, Mark, Part, Signals, Status
-from reconciler.absence import BELIEVED_AFTER_MS
+from reconciler.absence import REMEMBERED_MS
 from reconciler.census import take
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.ports import NodeView
@@ -79,7 +79,9 @@ def test_an_instance_goes_from_requested_to_gone_through_every_phase() -> None:
     known = passed(replace(known, instances=left), sight()).fleet
     assert known.instances[asked.name].phase is Phase.GONE
     deregistered = {asked.name: replace(known.instances[asked.name], deregistered=True)}
-    assert not passed(replace(known, instances=deregistered), sight()).fleet.instances
+    known = passed(replace(known, instances=deregistered), sight(now=START + REMEMBERED_MS - 1)).fleet
+    assert known.instances[asked.name].phase is Phase.GONE
+    assert not passed(known, sight(now=START + REMEMBERED_MS + HOUR)).fleet.instances
 
 
 def test_a_node_that_is_gone_stays_known_until_it_left_its_scheduler() -> None:
@@ -87,8 +89,9 @@ def test_a_node_that_is_gone_stays_known_until_it_left_its_scheduler() -> None:
     assert gone.name in passed(fleet(gone), sight()).fleet.instances
 
 
-def test_one_that_never_was_a_node_is_forgotten_once_gone() -> None:
-    assert not passed(fleet(instance(phase=Phase.GONE, joined_at=0)), sight()).fleet.instances
+def test_one_that_never_was_a_node_is_forgotten_in_its_time() -> None:
+    gone = instance(phase=Phase.GONE, joined_at=0, gone_at=START - REMEMBERED_MS)
+    assert not passed(fleet(gone), sight()).fleet.instances
 
 
 def test_a_server_that_never_joins_fails_after_its_join_time() -> None:
@@ -171,18 +174,6 @@ def test_only_the_project_that_is_not_complete_is_unknown() -> None:
     assert after(census, 2) == there
 
 
-def test_an_absence_that_nothing_explains_is_believed_after_a_second_listing_only() -> None:
-    here = instance()
-    first = passed(fleet(here), sight(nodes=still(1)))
-    assert after(first).phase is Phase.SERVING
-    later = sight(now=START + BELIEVED_AFTER_MS, nodes=still(1))
-    same_listing = passed(first.fleet, replace(later, listing=listing(at=START)))
-    assert after(same_listing).phase is Phase.SERVING
-    second = passed(first.fleet, later)
-    assert after(second).phase is Phase.GONE
-    assert second.losses[0].cause is Cause.LOST_WITHOUT_NOTICE
-
-
 def test_one_that_is_seen_again_was_never_missing() -> None:
     here = instance()
     missing = passed(fleet(here), sight(nodes=still(1))).fleet
@@ -207,9 +198,11 @@ def test_a_scheduler_that_shows_the_node_no_more_bears_an_absence_out_and_a_sile
 
 def test_an_advisory_for_its_pool_bears_an_absence_out_while_it_stands() -> None:
     known = fleet(*[instance(n) for n in range(1, 41)])
+    silent = frozenset({FORECAST})
     for until, losses in ((START + 1, 40), (START, 0)):
         signals = Signals(START, "1", advisories=(Advisory(instance().pool, START - HOUR, until),))
-        assert len(passed(known, sight(signals=signals, nodes=still(40))).losses) == losses
+        assert len(passed(known, sight(signals=signals, silent_workloads=silent)).losses) == losses
+        assert not passed(known, sight(signals=signals, nodes=still(40))).losses, "its scheduler shows it"
 
 
 def test_a_server_that_was_just_asked_for_may_be_absent() -> None:
@@ -360,7 +353,7 @@ def test_what_we_let_go_is_no_loss() -> None:
 def test_whoever_waits_for_a_taker_that_fails_stays() -> None:
     source = instance(1, moving_to=name(2))
     for phase in (Phase.FAILED, Phase.DRAINING, Phase.GONE):
-        taker = instance(2, phase=phase)
+        taker = instance(2, phase=phase, end_told=phase is Phase.GONE)
         census = passed(fleet(source, taker), sight(row(source), row(taker), nodes={source.name: node(source)}))
         assert after(census).moving_to == ""
     without = passed(fleet(source), sight(row(source)))
@@ -382,3 +375,13 @@ def test_a_request_that_was_let_go_is_closed_once_a_listing_had_time_to_show_its
     assert [event.type for event in later.events] == [EventType.INSTANCE_FAILED]
     assert later.fleet.instances[asked.name].phase is Phase.GONE
     assert not later.failures
+
+
+def test_who_comes_back_from_its_mark_after_the_stream_went_on_has_it_read_again() -> None:
+    census = passed(Fleet(), sight(row(instance())))
+    assert census.missed
+    assert census.cursor("7", "8") == ""
+    active = happened(LifecycleKind.ACTIVE, instance(), at=START - MINUTE)
+    census = passed(Fleet(), sight(row(instance()), signals=active))
+    assert not census.missed
+    assert census.cursor("7", "8") == "8"

@@ -66,4 +66,4 @@ def assert_whole(run: History, where: str) -> None:
     assert known == ours, where
     assert ours.keys() <= {event.instance for event in run.told(EventType.INSTANCE_REQUESTED)}, where
     assert not run.region.reconciler.unrecorded, where
-    assert not run.region.reconciler.acting.breach, where
+    assert not run.region.reconciler.acting.brake.breach, where

@@ -10,7 +10,7 @@ from pools.provider import Lifecycle, LifecycleKind, Notice, NoticeKind, Signals
 from reconciler.census import take
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.sight import Census, Sight
-from tests.reconciler.builders import MINUTE, START, fleet, instance, name, scribe, sight
+from tests.reconciler.builders import HOUR, MINUTE, START, fleet, instance, name, scribe, sight
 
 SILENT = Signals(0, "1")
 LEFT = instance(phase=Phase.DRAINING, released=True, deregistered=True)
@@ -37,7 +37,7 @@ def test_a_bill_ends_at_the_time_that_the_provider_tells_later() -> None:
     census = passed(deaf(), told(ended))
     (event,) = census.events
     assert (event.type, event.occurred_at) == (EventType.INSTANCE_ENDED, START - 3 * MINUTE)
-    assert name(1) not in census.fleet.instances
+    assert name(1) not in passed(census.fleet, sight(now=START + 2 * HOUR)).fleet.instances
 
 
 def test_a_bill_stays_open_while_the_stream_says_nothing_newer_than_its_end() -> None:

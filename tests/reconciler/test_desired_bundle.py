@@ -131,6 +131,21 @@ def test_an_empty_disk_takes_nothing_older_than_the_store_notes(site: Site) -> N
     assert site.started("another").look().version == 9
 
 
+def test_an_older_offer_is_not_trusted_once_another_replica_accepted_a_newer_one(site: Site) -> None:
+    one, other = site.started("one"), site.started("other")
+    assert one.look().trusted
+    assert other.look().trusted
+    newer, older = version(8), site.offer
+    site.offer = newer
+    assert other.look().version == 8
+    site.offer = older  # Git offers again what this one never saw replaced
+    found = one.look()
+    assert (found.version, found.trusted, found.outdated) == (7, False, True)
+    assert "8" in found.problem
+    site.offer = newer
+    assert (one.look().version, one.look().trusted) == (8, True)
+
+
 def test_a_lost_or_older_store_is_raised_to_what_the_disk_notes(site: Site) -> None:
     site.started().look()
     site.store = FlakyStore()

@@ -13,7 +13,7 @@ from reconciler.claims import Claim
 from reconciler.diff import Difference, Inputs, Naming, Wanted, difference
 from reconciler.fleet import Debt, Fleet, Instance, Phase
 from reconciler.problem import Move, MoveCause
-from reconciler.steps import Step, StepKind
+from reconciler.steps import Step, StepKind, step_of
 from tests.reconciler.builders import (
     FORECAST,
     HINDCAST,
@@ -276,3 +276,11 @@ def test_supply_after_the_steps_is_what_was_wanted_or_busy(known: list[Instance]
 def test_every_step_of_a_cycle_has_a_name_of_its_own() -> None:
     steps: tuple[Step, ...] = found(Fleet(), want(3), want(3, OTHER_POOL), want(2, KEPT, Paid.FLOOR)).steps
     assert len({s.instance for s in steps}) == 8
+
+
+def test_what_is_given_back_is_neither_released_nor_deleted_in_the_same_breath() -> None:
+    handed = instance(1, phase=Phase.SERVING)
+    drained = instance(2, phase=Phase.DRAINING, released=True)
+    back = tuple(step_of(StepKind.DISOWN, one, Cause.DISOWNED_BY_REVIEW) for one in (handed, drained))
+    result = found(fleet(handed, drained), claim=0, extra=back, drained={name(2): "verified"})
+    assert kinds(result) == [StepKind.DISOWN, StepKind.DISOWN]

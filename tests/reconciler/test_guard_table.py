@@ -50,6 +50,11 @@ ROWS: dict[str, tuple[Eyes, Cause, frozenset[str]]] = {
     ),
     "listing incomplete": (eyes(complete_projects=frozenset()), Cause.LISTING_INCOMPLETE, ALL),
     "improbable and unexplained": (eyes(unexplained=11), Cause.IMPROBABLE_LOSS, ALL),
+    "a newer desired state was accepted elsewhere": (
+        eyes(verified=False, outdated=True, problem="version 7 is held, 8 was accepted"),
+        Cause.DESIRED_STATE_UNVERIFIED,
+        ALL,
+    ),
     "desired state not verified": (
         eyes(verified=False, problem="history rewritten"),
         Cause.DESIRED_STATE_UNVERIFIED,

@@ -346,3 +346,39 @@ def test_stale_answers_take_nothing_from_a_leader_that_renews() -> None:
     world.ask(first, second, until=world.now + 5 * WAIT)
     assert first.holds()
     assert not second.holds()
+
+
+def test_a_leader_whose_whole_machine_was_paused_leads_no_longer_and_comes_back_with_another_epoch() -> None:
+    """Its monotonic clock stood still, so that its lease seems to hold; its wall clock went on."""
+    world = Replicas()
+    wall = [0]
+    wire = FaultyStore(world.store)
+    paused = Leadership(wire, key=KEY, holder="a", monotonic=lambda: world.now, clock=lambda: world.now + wall[0])
+    world.ask(paused, until=world.now + WAIT)
+    assert paused.holds()
+    before = paused.epoch
+    wall[0] += 3 * SECOND
+    assert not paused.holds()
+    assert not paused.ensure()
+    world.ask(paused, until=world.now + WAIT)
+    assert paused.holds()
+    assert paused.epoch > before
+
+
+def test_a_renewal_in_which_the_machine_was_paused_confirms_nothing() -> None:
+    world = Replicas()
+    wall = [0]
+    wire = FaultyStore(world.store)
+    paused = Leadership(wire, key=KEY, holder="a", monotonic=lambda: world.now, clock=lambda: world.now + wall[0])
+    world.ask(paused, until=world.now + WAIT)
+    put = wire.put
+
+    def away(key: str, value: bytes, *, expected: str) -> str:
+        revision = put(key, value, expected=expected)
+        wall[0] += 60 * SECOND
+        return revision
+
+    wire.put = away  # type: ignore[method-assign]  # the pause is in the middle of the call
+    world.now += TERMS.renew
+    assert not paused.ensure()
+    assert not paused.holds()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from contracts.errors import Refused, Transient
+from reconciler.clocks import Reading, leap
 from reconciler.leadership import Leadership
 from reconciler.lease import TERMS, lapsed
 from reconciler.ports import Versioned
@@ -108,6 +109,17 @@ class FaultyRegion(RuleBasedStateMachine):
             self.store.values = dict(old[-1])
 
 
+def holding(leaders: list[Leadership]) -> list[int]:
+    """Which of them would act now."""
+    return [
+        number
+        for number, leader in enumerate(leaders)
+        if leader._tenure is not None
+        and not lapsed(leader._tenure, leader._monotonic(), TERMS)
+        and not leap(leader._sent, Reading(leader._clock(), leader._monotonic()))
+    ]
+
+
 class Histories(FaultyRegion):
     """One region's lease under everything at once."""
 
@@ -116,6 +128,7 @@ class Histories(FaultyRegion):
         self.leaders: list[Leadership] = []
         self.epochs: list[int] = []
         self.own: dict[int, int] = {}
+        self.away: list[int] = []
 
     @initialize(rates=st.lists(st.tuples(st.integers(990, 1010), st.integers(0, 10**9)), min_size=2, max_size=3))
     def start(self, rates: list[tuple[int, int]]) -> None:
@@ -128,9 +141,13 @@ class Histories(FaultyRegion):
         rate, offset = self.rates[number]
         wire = Wire(self.store)
         self.wires.append(wire)
-        self.leaders.append(
-            Leadership(wire, key=KEY, holder=f"r{number}", monotonic=lambda: offset + self.now * rate // 1000)
-        )
+        self.away.append(0)
+        mine = len(self.away) - 1
+
+        def monotonic() -> int:
+            return offset + (self.now - self.away[mine]) * rate // 1000
+
+        self.leaders.append(Leadership(wire, key=KEY, holder=f"r{number}", monotonic=monotonic, clock=lambda: self.now))
 
     def _note(self) -> None:
         """Every tenure that began has an epoch of its own, above all before while the store was whole."""
@@ -149,7 +166,7 @@ class Histories(FaultyRegion):
     @rule(number=replicas)
     def act(self, number: int) -> None:
         if self.leaders[number % len(self.leaders)].holds():
-            assert self._holding() == [number % len(self.leaders)]
+            assert holding(self.leaders) == [number % len(self.leaders)]
 
     @rule(rounds=st.sampled_from([1, 3, 8, 12]), which=st.sets(replicas, min_size=1))
     def go_on(self, rounds: int, which: set[int]) -> None:
@@ -160,6 +177,17 @@ class Histories(FaultyRegion):
                     self.leaders[number].ensure()
                     self.check()
             self.now += 9_000
+
+    @rule(number=replicas, passed=st.integers(1_000, 20 * TERMS.term), which=st.sets(replicas))
+    def stand_still(self, number: int, passed: int, which: set[int]) -> None:
+        """A replica's whole machine is paused, its monotonic clock with it; its wall clock is right when it goes on."""
+        paused = number % len(self.leaders)
+        for _ in range(1 + passed // 9_000):
+            step = min(passed, 9_000)
+            self.now, self.away[paused] = self.now + step, self.away[paused] + step
+            for other in sorted(which):
+                if other < len(self.leaders) and other != paused:
+                    self.leaders[other].ensure()
 
     @rule(number=replicas, other=replicas, passed=moments, answering=st.booleans())
     def interrupt(self, number: int, other: int, passed: int, answering: bool) -> None:
@@ -191,16 +219,9 @@ class Histories(FaultyRegion):
         if self.epochs:
             self.leaders[number % len(self.leaders)].raise_above(max(self.epochs) + above - 1)
 
-    def _holding(self) -> list[int]:
-        return [
-            number
-            for number, leader in enumerate(self.leaders)
-            if leader._tenure is not None and not lapsed(leader._tenure, leader._monotonic(), TERMS)
-        ]
-
     @invariant()
     def check(self) -> None:
-        assert len(self._holding()) <= 1
+        assert len(holding(self.leaders)) <= 1
         self._note()
 
     def teardown(self) -> None:
@@ -215,11 +236,11 @@ class Histories(FaultyRegion):
         until = self.now + LIVE_WITHIN
         while self.now < until:
             self._everybody_asks()
-        led = self._holding()
+        led = holding(self.leaders)
         assert led
         for _ in range(6):
             self._everybody_asks()
-            assert self._holding() == led
+            assert holding(self.leaders) == led
 
     def _everybody_asks(self) -> None:
         for leader in self.leaders:

@@ -101,7 +101,7 @@ def test_four_acquisitions_end_in_four_ways() -> None:
     never_joined = [e for e in region.told(EventType.INSTANCE_FAILED) if e.cause is Cause.NEVER_JOINED]
     assert servers[3].name in {e.instance for e in never_joined}
     assert joined in region.cloud.servers
-    assert not region.reconciler.acting.breach
+    assert not region.reconciler.acting.brake.breach
 
 
 def test_a_create_whose_answer_is_lost_makes_one_server_and_not_two() -> None:

@@ -145,9 +145,8 @@ def test_no_older_commit_comes_back_and_none_that_nobody_reviewed() -> None:
         story.review(estate(smaller(41)), "c2")
         story.want(13)
         for number, commit in enumerate((first, then)):
-            story.event(
-                EventType.CLAIM_CHANGED, f"w{number}", commit=commit, workload="forecast", data={"units": number}
-            )
+            told = f"r{number}"
+            story.event(EventType.RELEASE_ASKED, told, commit=commit, workload="forecast", instance=told)
         assert "check_removals.NeverBack" in story.breaks()
 
 

@@ -144,6 +144,7 @@ ALONE: dict[tuple[str, float, str, int], Seen] = {
     ("two_halls", 30, "h2,h3", 100): lambda w: (
         len({r.id for _, r in w.chronicle.reclaims}) == 1 and len(w.chronicle.reclaims[0][1].domains) == 4
     ),
+    ("drought", 60, "h1,h2,h3,h4", 95): lambda w: any(act.paid == "fallback" for act in w.chronicle.acts),
     ("power_wave", 30, "h1-general-a,h2-general-a", 100): _ended(EndCause.LOST),
     ("withdrawn", 10, DOMAIN, 90): lambda w: any(n.withdrawn for _, n in w.chronicle.given),
     ("host_loss", 30, DOMAIN, 60): lambda w: any(e.cause is EndCause.LOST and e.told for e in w.chronicle.ended),
@@ -166,11 +167,15 @@ ALONE: dict[tuple[str, float, str, int], Seen] = {
     ("git_unreachable", 30, "", 0): _look(git=False),
     ("git_rewritten", 30, "", 0): _look(git=False),
     ("git_unsigned", 30, "", 0): _look(git=False),
-    ("clock_forward", 30, "", 3600): _look(clock=False),
-    ("clock_back", 30, "", 3600): _look(clock=False),
+    ("clock_forward", 30, "", 3600): _led_by_b,
+    ("clock_back", 30, "", 3600): _led_by_b,
     ("disk_full", 30, "", 0): _look(disk=False),
     ("crash", 5, "before", 2): _killed("disk"),
     ("empty_disk", 5, "after", 2): _killed("empty"),
+    ("journal_damaged", 5, "after", 2): _killed("disk"),
+    ("commit_adoption", 8, DOMAIN, 2): lambda w: (
+        {act.call for act in w.chronicle.acts if act.name.startswith("other-")} >= {Call.MARK, Call.UNMARK}
+    ),
     ("pause", 20, "before", 1): _led_by_b,
     ("guest_pause", 20, "before", 1): _led_by_b,
     ("site_lost", 60, "", 0): lambda w: {led.replica for led in w.chronicle.led if led.at > AT} < {"a.2", "b.2"},

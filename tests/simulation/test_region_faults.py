@@ -100,7 +100,7 @@ def test_no_server_is_left_over_and_none_is_imagined(tried: Trial) -> None:
     # what the very last cycle deleted is gone there, and we have not looked again
     assert all(known[server].released for server in known.keys() - there)
     assert not fleet.quarantined
-    assert not tried.world.reconciler.acting.breach
+    assert not tried.world.reconciler.acting.brake.breach
 
 
 def test_what_is_claimed_runs_again_once_everything_answers(tried: Trial) -> None:

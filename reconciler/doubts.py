@@ -1,0 +1,136 @@
+"""What it means that a whole listing lacks a server of ours: explained, contradicted, too young, or unexplained.
+
+Pure; called by `absence` and `census`. A listing alone is one witness, and one that is known to lie: rows left out of
+an answer that calls itself whole, or an old answer that calls itself new. What a second source bears out is believed at
+once. What a second source contradicts (its scheduler shows the node now) is never believed from listings, however many, and waits
+for the provider's own word of its end or for a person. Where nobody else can speak for it, several whole listings over
+some minutes are believed, unless too many are missing at once.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pools.provider import Server
+from reconciler.fleet import Instance, Phase
+from reconciler.ports import NodeView
+from reconciler.sight import Sight
+
+FEW = 3
+"""Up to this many unexplained absences are never called improbable: a small fleet loses one now and then."""
+
+BELIEVED_AFTER_MS = 300_000
+"""An unexplained absence is believed no sooner than one round of ranking after it was first seen."""
+
+BELIEVED_LISTINGS = 3
+"""And only when so many whole listings, each of another time, lacked it: one bad answer is never enough."""
+
+UNSEEN_MS = 60_000
+"""How long after it was asked for a server may be absent from a listing without meaning anything."""
+
+
+class Absence(enum.Enum):
+    """What to make of it: GONE for a stated reason, UNANSWERED when no server ever had its key, YOUNG while a listing
+    may not have it yet, MISSING while nobody can say.
+    """
+
+    GONE = "gone"
+    UNANSWERED = "unanswered"
+    YOUNG = "young"
+    MISSING = "missing"
+
+
+def judge(instance: Instance, ended_at: int, view: NodeView | None, sight: Sight, *, believable: bool) -> Absence:
+    """What the absence of an instance from a whole listing means. `ended_at` is when the provider said that it ended
+    (0: it did not), `view` what its scheduler shows, and `believable` says that not too many are missing.
+    """
+    let_go = instance.released or instance.phase is Phase.FAILED
+    unmade = not instance.server and not ended_at
+    if let_go and unmade and sight.listed_at - instance.requested_at < UNSEEN_MS:
+        return Absence.YOUNG
+    if ended_at or instance.end_told or accepted(instance, sight):
+        return Absence.GONE
+    if contradicted(instance, view, sight):
+        return Absence.MISSING
+    if let_go or instance.noticed or borne_out(instance, sight):
+        return Absence.GONE
+    if too_young(instance, sight):
+        return Absence.YOUNG
+    if instance.starting and not instance.server:
+        return Absence.UNANSWERED
+    return Absence.GONE if believable and _outlasted(instance, sight) else Absence.MISSING
+
+
+def missed(instance: Instance, sight: Sight) -> Instance:
+    """The instance with one more listing that lacks it; the same listing again counts once."""
+    if instance.missing_at == sight.listed_at:
+        return instance
+    since = instance.missing_since or sight.listed_at
+    return replace(
+        instance,
+        missing_since=since,
+        missing_at=sight.listed_at,
+        missing_listings=instance.missing_listings + 1,
+    )
+
+
+def shown(instance: Instance) -> Instance:
+    """The instance that a listing shows: nothing is missing any more."""
+    return replace(instance, missing_since=0, missing_at=0, missing_listings=0)
+
+
+def improbable(
+    instances: Mapping[str, Instance], rows: Mapping[str, Server], told: Mapping[str, int], sight: Sight
+) -> bool:
+    """Whether more of the fleet than is believable is missing at once with nothing to explain it."""
+    alive = missing = 0
+    for instance in instances.values():
+        if instance.phase is Phase.GONE:
+            continue
+        alive += 1
+        let_go = instance.released or instance.noticed or instance.phase is Phase.FAILED
+        if instance.name not in rows and instance.project in sight.complete and not let_go:
+            known = (
+                instance.end_told or instance.name in told or borne_out(instance, sight) or accepted(instance, sight)
+            )
+            missing += not known and not too_young(instance, sight)
+    return missing > FEW and missing * 100 > alive * sight.improbable_percent
+
+
+def contradicted(instance: Instance, view: NodeView | None, sight: Sight) -> bool:
+    """Whether its scheduler, which answers, shows the node and its end is not due: then the listing is wrong about it,
+    or nobody knows. One whose drain is over, or whose agreed end has passed, may well be gone.
+    """
+    if view is None or instance.workload in sight.silent_workloads or instance.phase is Phase.FAILED:
+        return False
+    return not view.drained and not (instance.released and sight.now >= instance.ends_at)
+
+
+def too_young(instance: Instance, sight: Sight) -> bool:
+    """Whether the listing may simply not show it yet: providers list a new server seconds after they made it."""
+    return instance.starting and sight.listed_at - instance.requested_at < UNSEEN_MS
+
+
+def borne_out(instance: Instance, sight: Sight) -> bool:
+    """Whether a second source says the same as the listing, and none the opposite: its scheduler, which answers and no
+    longer shows a node that was there, or an advisory for its pool.
+    """
+    view = sight.nodes.get(instance.name)
+    answers = instance.workload not in sight.silent_workloads
+    node_left = instance.joined_at > 0 and answers and view is None
+    return node_left or (instance.pool in sight.advised and not contradicted(instance, view, sight))
+
+
+def accepted(instance: Instance, sight: Sight) -> bool:
+    """Whether a person accepted a listing that already lacked it."""
+    return 0 < instance.missing_since <= sight.accepted_at
+
+
+def _outlasted(instance: Instance, sight: Sight) -> bool:
+    """Whether enough whole listings lacked it for long enough, this one included."""
+    counted = missed(instance, sight)
+    return (
+        counted.missing_listings >= BELIEVED_LISTINGS and sight.listed_at - counted.missing_since >= BELIEVED_AFTER_MS
+    )

@@ -1,0 +1,250 @@
+"""What a new leader tells and does: the same facts to the letter, whatever it remembers, and nothing that happened
+while nobody looked is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ledger.causes import Cause
+from ledger.events import Event, EventType, Paid
+from pools.provider import Lifecycle, LifecycleKind, Mark, Notice, NoticeKind, Server, Signals
+from reconciler.census import take
+from reconciler.drafts import event_id
+from reconciler.fleet import Fleet, Instance, Phase
+from reconciler.sight import Census, Sight
+from reconciler.steps import StepKind
+from tests.reconciler.builders import (
+    ESTATE,
+    FORECAST,
+    MINUTE,
+    OTHER_POOL,
+    POOL,
+    PROJECT,
+    REGION,
+    SECOND,
+    START,
+    Region,
+    fleet,
+    instance,
+    listing,
+    name,
+    node,
+    of_kind,
+    row,
+    scribe,
+    sight,
+)
+
+BORN, ACTIVE, NOTICED, ENDED = (START - minutes * MINUTE for minutes in (50, 49, 4, 2))
+
+
+def passed(known: Fleet, shown: Sight) -> Census:
+    return take(known, shown, replace(scribe(shown.now), epoch=2))
+
+
+def marked(number: int = 1, *, estate: str = ESTATE, workload: str = FORECAST, paid: str = "reclaimable") -> Mark:
+    return Mark(estate, REGION, name(number), 1, workload, 1, paid)
+
+
+def said(kind: LifecycleKind, at: int, mark: Mark | None, **changes: object) -> Lifecycle:
+    made = Lifecycle(at, kind, "server-1", mark.name if mark else name(1), POOL, "", PROJECT, mark)
+    return replace(made, **changes)  # type: ignore[arg-type]  # the dataclass checks the names
+
+
+def stream(*lifecycle: Lifecycle, notices: tuple[Notice, ...] = ()) -> Signals:
+    return Signals(START, "9", notices, lifecycle=lifecycle)
+
+
+def life(mark: Mark | None, *, taken: bool = True, **changes: object) -> tuple[Lifecycle, ...]:
+    """A server that came and went."""
+    return (
+        said(LifecycleKind.CREATED, BORN, mark, **changes),
+        said(LifecycleKind.ACTIVE, ACTIVE, mark, **changes),
+        said(LifecycleKind.DELETED, ENDED, mark, taken=taken, **changes),
+    )
+
+
+def notice(*, withdrawn_at: int = 0) -> Notice:
+    ends_at = NOTICED + 2 * MINUTE
+    made = Notice("n-1", "server-1", name(1), POOL, "r-1", NoticeKind.RECLAIM, NOTICED, ends_at)
+    return replace(made, withdrawn=withdrawn_at > 0, withdrawn_at=withdrawn_at)
+
+
+def facts(events: list[Event]) -> list[tuple[EventType, int, Cause, str]]:
+    return [(event.type, event.occurred_at, event.cause, event.caused_by) for event in events]
+
+
+def about(type_: EventType, subject: str = name(1)) -> str:
+    return event_id(type_, REGION, subject)
+
+
+# -- the same thing is told in the same words --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("paid", "cause"),
+    [(Paid.RECLAIMABLE, Cause.CLAIM_GREW), (Paid.FLOOR, Cause.FLOOR), (Paid.FALLBACK, Cause.SHORTFALL)],
+)
+def test_start_and_join_are_told_alike_by_who_remembers_and_by_who_reads_the_mark(paid: Paid, cause: Cause) -> None:
+    asked = instance(
+        paid=paid, phase=Phase.BOOTING, started_at=0, joined_at=0, cause=Cause.NOTICE, cause_event="notice.received/x"
+    )
+    began = stream(Lifecycle(ACTIVE, LifecycleKind.ACTIVE, asked.server, asked.name, POOL))
+    shown = sight(row(asked), signals=began, nodes={asked.name: node(asked, joined_at=ACTIVE + MINUTE)})
+    first, second = passed(fleet(asked), shown).events, passed(fleet(), shown).events
+    assert first == second
+    assert {event.type for event in first} == {EventType.INSTANCE_STARTED, EventType.INSTANCE_JOINED}
+    assert {event.cause for event in first} == {cause}
+
+
+def test_a_migrated_node_joined_wherever_it_is_now() -> None:
+    here = instance(phase=Phase.BOOTING, joined_at=0)
+    joined = node(here, joined_at=START - MINUTE)
+    now, later = (
+        sight(row(here), nodes={here.name: joined}),
+        sight(row(here, pool=OTHER_POOL), nodes={here.name: joined}),
+    )
+    first = [e for e in passed(fleet(here), now).events if e.type is EventType.INSTANCE_JOINED]
+    assert first == [e for e in passed(fleet(), later).events if e.type is EventType.INSTANCE_JOINED]
+
+
+@pytest.mark.parametrize(
+    "known", [instance(), instance(cause=Cause.REBALANCE, cause_event="x"), instance(released=True, ends_at=START)]
+)
+def test_the_end_of_a_bill_is_told_alike_whatever_was_remembered_of_it(known: Instance) -> None:
+    over = Lifecycle(ENDED, LifecycleKind.DELETED, known.server, known.name, POOL)
+    (end,) = [e for e in passed(fleet(known), sight(signals=stream(over))).events if e.type is EventType.INSTANCE_ENDED]
+    assert facts([end]) == [
+        (EventType.INSTANCE_ENDED, ENDED, Cause.ACCOUNTING, about(EventType.INSTANCE_STARTED)),
+    ]
+
+
+def test_a_withdrawal_is_told_with_the_time_at_which_the_provider_said_it_and_leads_to_its_notice() -> None:
+    again = stream(notices=(notice(), notice(withdrawn_at=NOTICED + 30 * SECOND)))
+    for known in (fleet(instance()), fleet()):
+        for now in (START, START + MINUTE):
+            events = passed(known, sight(row(instance()), now=now, signals=again)).events
+            (taken_back,) = [event for event in events if event.type is EventType.NOTICE_WITHDRAWN]
+            told = about(EventType.NOTICE_RECEIVED, f"n-1/{name(1)}")
+            assert (taken_back.occurred_at, taken_back.caused_by) == (NOTICED + 30 * SECOND, told)
+
+
+def test_each_decision_to_release_is_an_event_of_its_own() -> None:
+    region = Region().settled(forecast=12)
+    free = region.busy()
+    region.schedulers.join(free, busy=0)
+    region.schedulers.want(FORECAST, 11)
+    region.nodes.asked.clear()
+    for _ in range(20):
+        region.cycle()
+    ids = [event.id for event in region.told(EventType.RELEASE_ASKED)]
+    assert ids
+    assert len(ids) == len(set(ids))
+    assert all(event.caused_by for event in region.told(EventType.RELEASE_ASKED))
+
+
+# -- what a mark brings back -------------------------------------------------------------------------------------------
+
+
+def test_what_a_mark_brings_back_leads_to_its_request() -> None:
+    shown = sight(row(instance()), nodes={name(1): node(instance())})
+    found = passed(fleet(), shown).fleet.instances[name(1)]
+    assert found.cause_event == about(EventType.INSTANCE_REQUESTED)
+
+
+@pytest.mark.parametrize("outcome", ["verified", "overrun"])
+@pytest.mark.parametrize("known", [fleet(), fleet(instance())], ids=["empty", "older"])
+def test_a_node_that_says_it_is_drained_is_finished_whoever_asked_for_that(known: Fleet, outcome: str) -> None:
+    drained = node(instance(), busy_units=0, drained=outcome)
+    found = passed(known, sight(row(instance()), nodes={name(1): drained})).fleet.instances[name(1)]
+    assert (found.phase, found.released, found.drain_asked) == (Phase.DRAINING, True, True)
+
+
+@pytest.mark.parametrize("known", [fleet(), fleet(instance())], ids=["empty", "older"])
+def test_a_node_that_drains_for_a_return_is_draining_until_the_end_that_it_says(known: Fleet) -> None:
+    asked = about(EventType.RELEASE_ASKED, f"{name(1)}/{START}")
+    drains = node(instance(), draining_until=START + MINUTE, draining_for=asked)
+    found = passed(known, sight(row(instance()), nodes={name(1): drains})).fleet.instances[name(1)]
+    assert (found.phase, found.ends_at, found.cause_event) == (Phase.DRAINING, START + MINUTE, asked)
+
+
+def test_a_node_that_drains_for_a_notice_was_released_by_nobody() -> None:
+    heard = about(EventType.NOTICE_RECEIVED, f"n-1/{name(1)}")
+    drains = node(instance(), draining_until=START + MINUTE, draining_for=heard)
+    assert not passed(fleet(), sight(row(instance()), nodes={name(1): drains})).fleet.instances[name(1)].released
+
+
+def test_a_drained_node_that_nobody_remembers_is_deleted_and_told_as_no_loss() -> None:
+    region = Region().settled(forecast=12)
+    gone = region.busy()
+    region.schedulers.nodes[gone] = replace(region.schedulers.nodes[gone], drained="verified", busy_units=0)
+    (delete,) = of_kind(region.cycle(), StepKind.DELETE)
+    assert (delete.instance, delete.cause) == (gone, Cause.DRAINED)
+    region.cycles(3)
+    assert not region.told(EventType.INSTANCE_LOST)
+
+
+# -- what happened while nobody looked ---------------------------------------------------------------------------------
+
+
+def test_what_came_and_went_is_told_with_the_providers_times_under_the_ids_that_anybody_would_give() -> None:
+    census = passed(fleet(), sight(signals=stream(*life(marked()), notices=(notice(),))))
+    told = about(EventType.NOTICE_RECEIVED, f"n-1/{name(1)}")
+    asked, started = about(EventType.INSTANCE_REQUESTED), about(EventType.INSTANCE_STARTED)
+    assert facts(census.events) == [
+        (EventType.INSTANCE_STARTED, ACTIVE, Cause.CLAIM_GREW, asked),
+        (EventType.INSTANCE_ENDED, ENDED, Cause.ACCOUNTING, started),
+        (EventType.NOTICE_RECEIVED, NOTICED, Cause.NOTICE, ""),
+        (EventType.INSTANCE_LOST, ENDED, Cause.LOST_AFTER_NOTICE, told),
+    ]
+    assert (census.fleet.instances, census.fleet.debts, census.losses, census.notices) == ({}, (), [], [])
+
+
+def test_who_remembered_it_tells_the_same_events() -> None:
+    shown = sight(signals=stream(*life(marked()), notices=(notice(),)))
+    before = instance(started_at=0, requested_at=BORN, busy_units=0)
+    first = {event.id: event for event in passed(fleet(before), shown).events}
+    assert first == {event.id: event for event in passed(fleet(), shown).events}
+
+
+def test_what_was_deleted_on_request_is_no_loss() -> None:
+    census = passed(fleet(), sight(signals=stream(*life(marked(), taken=False))))
+    assert [event.type for event in census.events] == [EventType.INSTANCE_STARTED, EventType.INSTANCE_ENDED]
+
+
+@pytest.mark.parametrize(
+    "lives",
+    [
+        life(None),
+        life(marked(estate="another")),
+        life(marked(paid="with shells")),
+        life(marked(), project="somebody-elses"),
+        life(marked())[:2],
+    ],
+    ids=["no mark", "another estate", "a mark without sense", "another project", "no end"],
+)
+def test_nothing_is_told_of_what_is_not_ours_or_may_be_there_still(lives: tuple[Lifecycle, ...]) -> None:
+    assert not passed(fleet(), sight(signals=stream(*lives))).events
+
+
+def test_nothing_is_told_of_what_an_incomplete_listing_may_hide() -> None:
+    shown = sight(signals=stream(*life(marked())))
+    census = passed(fleet(), replace(shown, listing=listing(complete=False)))
+    assert not census.events
+    assert census.unheard
+
+
+def test_what_its_scheduler_still_shows_is_taken_out_of_it() -> None:
+    left = {name(1): node(instance())}
+    found = passed(fleet(), sight(signals=stream(*life(marked())), nodes=left)).fleet.instances[name(1)]
+    assert (found.phase, found.joined_at, found.project) == (Phase.GONE, START - 60 * MINUTE, PROJECT)
+
+
+def test_an_end_that_was_heard_before_explains_why_a_listing_lacks_it() -> None:
+    rows: tuple[Server, ...] = ()
+    census = passed(fleet(instance(ended_at=ENDED)), sight(*rows))
+    assert [loss.at for loss in census.losses] == [ENDED]
+    assert [event.type for event in census.events] == [EventType.INSTANCE_LOST]
