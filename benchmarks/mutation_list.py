@@ -230,9 +230,9 @@ MUTATIONS = (
         faults="answer_lost,api_slow,reclaim,hall_wave", needs="answer_lost",
     ),
     Mutation(
-        "resume-forgets", "an intent without an outcome is taken up after a crash", "check_owners.Forgotten",
-        (Edit(RESUME, "    for step in saved.intents:\n", "    for step in ():\n"),),
-        faults="crash,reclaim,hall_wave",
+        "marks-forgotten", "what our mark stands on is known again after everything was lost", "check_owners.Forgotten",
+        (Edit(SIGHTING, "            rows.restored.append(found)", "            del rows.known[name]"),),
+        faults="site_lost,reclaim", needs="site_lost",
     ),
     Mutation(
         "release-repeated", "a release is never told twice, nor another victim chosen", "check_debts.ReleasedOnce",
@@ -391,6 +391,7 @@ MUTATIONS = (
         "authority-outlived", "whose authority has run out spends nothing", "check_authority.Valid",
         (Edit(CYCLE, "        if entry.spend_authority_per_day is not None and not _expired(entry, seen.now)\n",
               "        if entry.spend_authority_per_day is not None\n"),),
+        faults="hall_wave,two_halls,power_wave,reclaim,host_loss,silent_loss", days=1.5, seeds=12,
     ),
     Mutation(
         "paid-misnamed", "an hour is billed under the payment that it is used under", "check_money.Usage",
