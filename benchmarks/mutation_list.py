@@ -323,8 +323,8 @@ MUTATIONS = (
     ),
     Mutation(
         "stop-read-once", "the stop switch is read again and again, by every process", "check_stop.Acts",
-        (Edit(ACTING, "            return answered(self.ports.stop.reason)",
-              '            return self.__dict__.setdefault("_read", answered(self.ports.stop.reason))'),),
+        (Edit(BRAKE, "            return answered(self._stop.reason)",
+              '            return self.__dict__.setdefault("_read", answered(self._stop.reason))'),),
         faults="people_stop,reclaim,hall_wave", needs="people_stop",
     ),
     Mutation(
@@ -368,7 +368,7 @@ MUTATIONS = (
         faults="reclaim,hall_wave",
     ),
     Mutation(
-        "twins-both-deleted", "of two servers under one key one stays", "check_drains.BeforeDelete",
+        "twins-both-deleted", "of two servers under one key one stays", "check_owners.Twins",
         (Edit(SIGHTING, "        twins.append(twin)\n", "        twins += [twin, first]\n"),
          Edit(GUARD, 'stays and step.server not in ("", kept.server):', "stays and step.server:"),
          Edit(ACTING, '            if not instance.supply or instance.server in ("", step.server):',

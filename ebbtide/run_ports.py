@@ -169,13 +169,13 @@ def ports_of(link: SandboxLink, desired: DesiredState, kept: Kept, *, holder: st
     )
 
 
-def remembered(state: ReconcilerState, region: str) -> Memory:
+def remembered(state: ReconcilerState) -> Memory:
     """The memory that the journal holds, for a look at it; an empty one where there is none."""
     try:
         saved = decode(state.journal.read_bytes())
     except FileNotFoundError:
         return Memory()
-    return resume(saved, region=region, position=saved.position).memory
+    return resume(saved, position=saved.position).memory
 
 
 def terms_at(speed: float) -> Terms:

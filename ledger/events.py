@@ -110,7 +110,7 @@ REQUIRED: Mapping[EventType, frozenset[str]] = {
     EventType.RESTORED: frozenset({"duration_ms"}),
     EventType.STORAGE_CHARGED: frozenset({"amount", "currency"}),
     EventType.FOOTPRINT_CHARGED: frozenset({"amount", "currency"}),
-    EventType.FALLBACK_RESERVED: frozenset({"amount", "currency", "authority"}),
+    EventType.FALLBACK_RESERVED: frozenset({"amount", "currency", "authority", "day"}),
     EventType.FALLBACK_RETURNED: frozenset({"authority"}),
     EventType.POOL_EXCLUDED: frozenset({"until"}),
     EventType.POOL_PROBED: frozenset(),

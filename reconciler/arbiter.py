@@ -24,6 +24,11 @@ ENTRY_WAIT_MS = 300_000
 EXIT_HOLD_MS = 1_800_000
 """Fallback goes back when the minimum has been carried without it for half an hour."""
 
+FRESH_LOTS = 20
+"""Whole instances of new fallback that are granted in one cycle, strictest tier first: what an eighth of the provider's
+burst boots before the next cycle. A wave that asks for more is restored in steps, and a laxer tier waits for its step.
+"""
+
 HOUR_MS = 3_600_000
 
 
@@ -74,13 +79,16 @@ class Standing:
 
 @dataclass
 class Ruling:
-    """Grants in units by workload, the new state, and the events that explain them."""
+    """Grants in units by workload, the new state, and the events that explain them. `fresh` instances may be granted in
+    this cycle beyond what was.
+    """
 
     granted: dict[str, int]
     risks: dict[str, Risk]
     wallet: Wallet
     events: list[Event]
     paged: list[str]
+    fresh: int = FRESH_LOTS
 
 
 def recall(risks: Mapping[str, Risk], found: Iterable[Instance]) -> Mapping[str, Risk]:
@@ -91,7 +99,10 @@ def recall(risks: Mapping[str, Risk], found: Iterable[Instance]) -> Mapping[str,
     for instance in found:
         if instance.paid is Paid.FALLBACK:
             risk = recalled.get(instance.workload, Risk())
-            recalled[instance.workload] = replace(risk, granted=risk.granted + instance.units, paid_until=0)
+            since = risk.since_event or instance.cause_event
+            recalled[instance.workload] = replace(
+                risk, granted=risk.granted + instance.units, paid_until=0, since_event=since
+            )
     return recalled
 
 
@@ -194,7 +205,8 @@ def _buy(
     short = _whole(minimum - without - standing.floor_owed, standing.lot)
     # what stands is needed as long as it is short without it: an empty memory pays for it anew, without a wait
     needed = short if waited else min(short, standing.on_fallback)
-    missing = risk.granted if frozen else max(risk.granted, needed)
+    most = risk.granted + max(0, ruling.fresh) * standing.lot
+    missing = risk.granted if frozen else min(most, max(risk.granted, needed))
     renewing = bool(risk.granted) and now < risk.paid_until
     if not money or not missing or (missing == risk.granted and renewing):
         return risk
@@ -208,9 +220,10 @@ def _buy(
     )
     left = min(ceiling - spent.get(who or "", 0) for ceiling, spent, who in ceilings)
     left = 0 if ruling.wallet.closed else left
-    return _reserve(
-        ruling, contract, risk, missing, _Purse(left, standing.unit_hour_micro, renewing, standing.lot), scribe
-    )
+    purse = _Purse(left, standing.unit_hour_micro, renewing, standing.lot)
+    after = _reserve(ruling, contract, risk, missing, purse, scribe)
+    ruling.fresh -= max(0, after.granted - risk.granted) // standing.lot
+    return after
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,18 +255,45 @@ def _reserve(ruling: Ruling, contract: Contract, risk: Risk, units: int, purse: 
     fresh = units - risk.granted if purse.renewing else units
     if not purse.unit_hour_micro:
         fresh = min(fresh, 0 if purse.renewing else risk.granted)
-    bought = min(fresh, max(0, purse.left_micro) // (rate * purse.lot) * purse.lot) if rate else 0
+    left, late = max(0, purse.left_micro), 0 if purse.renewing else _unpaid(risk, scribe.now)
+    paid_late = min(left, late)
+    bought = min(fresh, (left - paid_late) // (rate * purse.lot) * purse.lot) if rate else 0
     if bought < units - (risk.granted if purse.renewing else 0):
         risk = _page(ruling, contract, risk, units, purse, scribe)
+    if bought or late:
+        _write_down(ruling, contract, risk, _Amount(bought * rate + paid_late, paid_late, late - paid_late), scribe)
     if bought == 0:
         return risk if purse.renewing else _give_back(ruling, contract, risk, Cause.AUTHORITY_SPENT, scribe)
-    amount = bought * rate
-    authority = contract.fallback.authority or ""
-    wallet = ruling.wallet
+    granted = risk.granted + bought if purse.renewing else bought
+    until = risk.paid_until if purse.renewing else scribe.now + HOUR_MS
+    return replace(risk, granted=granted, paid_until=until, rate_micro=rate)
+
+
+def _unpaid(risk: Risk, now: int) -> int:
+    """What stood between the end of its paid hour and now, at its last rate and rounded up: nobody led, or a cycle came
+    late. It is reserved before the next hour is.
+    """
+    if not risk.paid_until or now <= risk.paid_until:
+        return 0
+    return -(-risk.granted * risk.rate_micro * (now - risk.paid_until) // HOUR_MS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Amount:
+    """One reservation: all of it, what of it is for time that is past, and what of that time no money is left for."""
+
+    micro: int
+    late_micro: int
+    unreserved_micro: int
+
+
+def _write_down(ruling: Ruling, contract: Contract, risk: Risk, amount: _Amount, scribe: Scribe) -> None:
+    """Into the wallet and into the ledger."""
+    authority, wallet = contract.fallback.authority or "", ruling.wallet
     ruling.wallet = replace(
         wallet,
-        reserved_micro={**wallet.reserved_micro, authority: wallet.reserved_micro.get(authority, 0) + amount},
-        by_workload={**wallet.by_workload, contract.name: wallet.by_workload.get(contract.name, 0) + amount},
+        reserved_micro={**wallet.reserved_micro, authority: wallet.reserved_micro.get(authority, 0) + amount.micro},
+        by_workload={**wallet.by_workload, contract.name: wallet.by_workload.get(contract.name, 0) + amount.micro},
     )
     ruling.events.append(
         scribe.event(
@@ -262,12 +302,16 @@ def _reserve(ruling: Ruling, contract: Contract, risk: Risk, units: int, purse: 
             Cause.SHORTFALL,
             caused_by=risk.since_event,
             workload=contract.name,
-            data={"amount": micro_text(amount), "currency": _currency(contract), "authority": authority},
+            data={
+                "amount": micro_text(amount.micro),
+                "currency": _currency(contract),
+                "authority": authority,
+                "day": wallet.day,
+                "late": micro_text(amount.late_micro),
+                "unreserved": micro_text(amount.unreserved_micro),
+            },
         )
     )
-    granted = risk.granted + bought if purse.renewing else bought
-    until = risk.paid_until if purse.renewing else scribe.now + HOUR_MS
-    return replace(risk, granted=granted, paid_until=until, rate_micro=rate)
 
 
 def _page(ruling: Ruling, contract: Contract, risk: Risk, units: int, purse: _Purse, scribe: Scribe) -> Risk:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ledger.causes import Cause
+from ledger.events import Paid
 from reconciler.fleet import Fleet, Phase
 from reconciler.pacing import RAMP_CYCLES, ramp_share
 from reconciler.steps import Refusal, Step, StepKind
@@ -57,9 +58,10 @@ def spends(step: Step, fleet: Fleet) -> StepKind | None:
 
     A release is whatever ends or lets go of something that may still run: a release, a disownment, the deletion of a
     second server under one key, and of a server that had been a node and is broken only by the provider's word. What is
-    asked again, and what was agreed before, counted the first time.
+    asked again, and what was agreed before, counted the first time. Fallback that goes back counts nowhere: it was
+    bought under the limit of growth, and nobody's money stands behind a minute more of it.
     """
-    if step.again or agreed(step, fleet):
+    if step.again or agreed(step, fleet) or returns_fallback(step):
         return None
     if step.kind in (StepKind.ACQUIRE, StepKind.REPLACE, StepKind.RELEASE):
         return step.kind
@@ -71,6 +73,11 @@ def spends(step: Step, fleet: Fleet) -> StepKind | None:
         broken = instance is not None and instance.phase is Phase.FAILED and instance.joined_at > 0
         return StepKind.RELEASE if twin or broken else None
     return None
+
+
+def returns_fallback(step: Step) -> bool:
+    """Whether a release gives fallback back that the arbiter grants no longer."""
+    return step.kind is StepKind.RELEASE and step.paid is Paid.FALLBACK and step.cause is Cause.RECLAIMABLE_HELD
 
 
 def agreed(step: Step, fleet: Fleet) -> bool:

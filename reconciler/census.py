@@ -21,7 +21,7 @@ from reconciler.hearing import hear
 from reconciler.membership import as_ever, as_node
 from reconciler.past import past
 from reconciler.sight import Census, Sight
-from reconciler.sighting import Rows, sort_rows, tell_strays
+from reconciler.sighting import Rows, missed, sort_rows, tell_strays
 from reconciler.twins import ends_told, means, sort_twins
 
 FAULT_CAUSES: Mapping[FaultKind, Cause] = {
@@ -52,6 +52,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         instances[name], event = found(instances[name], scribe)
         census.events.append(event)
     _tell_past(census, instances, rows, sight, scribe)
+    census.missed = missed(sorted_rows, instances)
     _hear_notices(census, instances, debts, sight, scribe)
     told = ends_told(sight.signals.lifecycle, instances)
     believable = not improbable(instances, rows, told, sight)
@@ -151,7 +152,9 @@ def _tell_past(
 def _hear_notices(
     census: Census, instances: dict[str, Instance], debts: dict[str, Debt], sight: Sight, scribe: Scribe
 ) -> None:
-    for notice in sight.signals.notices:
+    taken_back = {notice.id for notice in sight.signals.notices if notice.withdrawn}
+    # that it was taken back is the last word on a notice
+    for notice in sorted(sight.signals.notices, key=lambda said: said.withdrawn or said.id not in taken_back):
         instance = instances.get(notice.name)
         if instance is None:
             census.unheard |= not sight.whole

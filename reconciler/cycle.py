@@ -157,7 +157,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
         listed_at=eyes.listed_at,
         told_at=eyes.told_at,
         complete_at=eyes.complete_at,
-        cursor=memory.cursor if counted.unheard else seen.signals.cursor,
+        cursor=counted.cursor(memory.cursor, seen.signals.cursor),
         baseline=removal.baseline,
         breakers=standing.breakers,
         order=standing.order,
@@ -296,7 +296,7 @@ def _count(
             now=seen.now,
             estate=part.estate.settings.estate,
             region=part.region,
-            join_timeout_s=NEVER_S if clock else region.join_timeout,  # nobody can tell the time: nothing is late
+            join_timeout_s=10**9 if clock else region.join_timeout,  # nobody can tell the time: nothing is late
             signals=seen.signals,
             listing=seen.listing,
             nodes=seen.schedulers.nodes,
@@ -379,10 +379,9 @@ def _rule(
         },
         risks=memory.risks,
         wallet=memory.wallet if seen.wallet is None else seen.wallet,
-        money=seen.wallet is not None,
+        money=seen.wallet is not None and not eyes.clock,  # a doubted clock ends no paid hour and opens no day
         limits_micro=limits,
-        # a clock that nobody believes opens no new day for anybody's money
-        day=memory.wallet.day if eyes.clock else seen.day,
+        day=seen.day,
         scribe=scribe,
         frozen=frozen,
     )

@@ -264,6 +264,7 @@ def _need(part: Partition, facts: Facts, contract: Contract) -> Need:
         floor=claim.floor + facts.fallback_units.get(contract.name, 0),
         offers=facts.offers.get(contract.name, Offers()),
         gang=contract.gang_size,
+        fallback=facts.fallback_units.get(contract.name, 0),
         gang_within=contract.eligibility.gang.within if contract.eligibility.gang else None,
         shares=part.shares[contract.name],
         milli_ncu=part.milli_ncu[contract.name],

@@ -254,8 +254,8 @@ def _refuse(
 
 def _was_agreed(step: Step, eyes: Eyes, fleet: Fleet) -> bool:
     """Whether a release only carries out what was agreed while everything could be seen."""
-    fallback = step.paid is Paid.FALLBACK and step.cause is Cause.RECLAIMABLE_HELD and step.workload in eyes.returning
-    return blast_radius.agreed(step, fleet) or (step.kind is StepKind.RELEASE and fallback)
+    fallback = blast_radius.returns_fallback(step) and step.workload in eyes.returning
+    return blast_radius.agreed(step, fleet) or fallback
 
 
 def _too_early(step: Step, eyes: Eyes, fleet: Fleet) -> Refusal | None:

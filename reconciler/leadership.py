@@ -104,18 +104,6 @@ class Leadership:
             self._renew(tenure)
         return self._current()
 
-    def confirm(self) -> bool:
-        """Whether the store says, now, that the lease is ours still. For a machine whose clocks moved apart: a guest
-        that was paused measured no time, and others may have led meanwhile. Without an answer this term is over.
-        """
-        tenure = self._tenure
-        if tenure is None or not self._current():
-            return False
-        self._renew(tenure)
-        if not self._sole and self._tenure != self._confirmed:
-            self._tenure = None
-        return self._current()
-
     def raise_above(self, epoch: int) -> None:
         """Another's epoch stands on a mark or in a journal: the next tenure exceeds it, and one that does not ends."""
         self._seen = max(self._seen, epoch)

@@ -24,6 +24,10 @@ from reconciler.steps import Step
 Answer = TypeVar("Answer")
 
 
+FRESH_MS = 600_000
+"""How old a memory may be that is gone on from although the store does not say whose was the last."""
+
+
 class Logbook:
     """One replica's journal and spool. `unrecorded` are events that the spool has not taken yet.
 
@@ -66,7 +70,10 @@ class Logbook:
         try:
             found = answered(lambda: store.get(key))
             said = found.value.decode(errors="replace") if found is not None else ""
-            beyond = bool(said and self.lineage and said != self.lineage)
+            # a store that lost its word is no proof that nobody acted since
+            late = self._ports.clock() - memory.guard.judged_at > FRESH_MS or memory.epoch < epoch - 1
+            forgot = not said and not self._ports.sole and late
+            beyond = bool(self.lineage) and (forgot if not said else said != self.lineage)
             lineage = self.lineage if self.lineage and not beyond else f"{self._ports.holder}/{epoch}"
             if said != lineage:
                 revision = found.revision if found is not None else ""

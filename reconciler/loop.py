@@ -122,9 +122,7 @@ class Reconciler:
         return True
 
     def _outdone(self, seen: Seen) -> bool:
-        """Whether a server shows a term as late as ours that is not ours, or the store does not confirm ours after the
-        machine's clocks moved apart: then ours has ended.
-        """
+        """Whether a server shows a term as late as ours that is not ours; then ours has ended."""
         above = fencing.outdone(
             seen.listing,
             estate=self.part.estate.settings.estate,
@@ -134,7 +132,7 @@ class Reconciler:
         )
         if above:
             self.leadership.raise_above(above)
-        return above > 0 or (seen.leap_ms != 0 and not self.leadership.confirm())
+        return above > 0
 
     def _look(self) -> None:
         """What the reviewed files say now; another commit is another partition."""

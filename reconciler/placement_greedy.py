@@ -69,17 +69,28 @@ def _in_excess(line: Line, k: int) -> bool:
 def grow(
     standing: Standing, order: Callable[[Line], Sequence[int]] | None = None, *, only_floors: bool = False
 ) -> None:
-    """Floors of all tiers first, then the interruptible units, strictest tier first.
+    """Floors of all tiers first, then fallback, then the interruptible units, strictest tier first.
 
     `order` gives the columns of a line in order of preference; by default the cheapest first.
     """
     preferred = order or standing.order
+    bought = [line for line in standing.lines if line.is_floor and line.need.fallback]
+    for line in bought:  # what is bought waits until every floor has what it can have
+        line.wanted -= line.need.fallback
+    if bought:
+        _grow_tiers(standing, preferred, only_floors=True)
+    for line in bought:
+        line.wanted += line.need.fallback
+    _grow_tiers(standing, preferred, only_floors=only_floors)
+    if not only_floors:
+        repair(standing, preferred)
+
+
+def _grow_tiers(standing: Standing, preferred: Callable[[Line], Sequence[int]], *, only_floors: bool) -> None:
     wanting = [line for line in standing.lines if line.placed < line.wanted and (line.is_floor or not only_floors)]
     wanting.sort(key=lambda line: (not line.is_floor, line.need.tier, line.addable, -line.short, line.need.workload))
     for _, lines in groupby(wanting, key=lambda line: (line.is_floor, line.need.tier)):
         _grow_tier(standing, list(lines), preferred)
-    if not only_floors:
-        repair(standing, preferred)
 
 
 def _grow_tier(standing: Standing, lines: list[Line], preferred: Callable[[Line], Sequence[int]]) -> None:

@@ -111,7 +111,7 @@ class Need:
     """What one workload wants.
 
     `desired` interruptible units (D of every share), `claimed` of them wanted now (at most D), `floor` units on
-    committed capacity, including fallback that the arbiter granted. `gang` units start and fall together (1: none); a
+    committed capacity, including the `fallback` that was granted. `gang` units start and fall together (1: none); a
     gang is always put into one pool, which keeps it within one aggregate and one hall whatever `gang_within` asks.
     `milli_ncu` is the size of one unit. `move_cost_micro` is what moving one unit costs it (work redone, restart).
     """
@@ -124,6 +124,7 @@ class Need:
     floor: int
     offers: Offers
     gang: int = 1
+    fallback: int = 0
     gang_within: str | None = None
     shares: Shares = field(default_factory=Shares)
     weight: int = 1

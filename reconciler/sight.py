@@ -43,7 +43,8 @@ class Census:
     """What one pass found; `fleet` is the fleet after it.
 
     `restored` are instances that only their marks remember, `twins` second servers that may be deleted. `unheard`: the
-    provider spoke of a server that we could not know, for want of a whole listing: ask again.
+    provider spoke of a server that we could not know, for want of a whole listing: ask again. `missed`: it spoke of one
+    that we know only now: ask from the beginning.
     """
 
     fleet: Fleet
@@ -57,6 +58,13 @@ class Census:
     twins: list[Server] = field(default_factory=list)
     foreign: int = 0
     unheard: bool = False
+    missed: bool = False
+
+    def cursor(self, before: str, after: str) -> str:
+        """Where to go on in the provider's stream, which was heard from one cursor to the other."""
+        if self.missed and before:
+            return ""
+        return before if self.unheard else after
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,15 @@ def _unknown(rows: Rows, instances: Mapping[str, Instance], workloads: frozenset
             rows.restored.append(found)
 
 
+def missed(rows: Rows, instances: Mapping[str, Instance]) -> bool:
+    """Whether one that came back from its mark runs, and the stream says nothing of its start: that was said while
+    nobody could read the mark, or before the instance was given up for lost, and the stream went on.
+    """
+    return any(
+        rows.known[back.name].status is Status.ACTIVE and not instances[back.name].started_at for back in rows.restored
+    )
+
+
 def tell_strays(strays: Iterable[Stray], told: frozenset[str], scribe: Scribe) -> list[Event]:
     """An event for each server that is in quarantine now and whose id was not told before in this term."""
     return [

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterator
 
+from ledger.causes import Cause
 from simulation.check_reading import Checker
 from simulation.check_scene import Scene
 from simulation.chronicle import Act, Call, Led, Look
@@ -90,11 +91,17 @@ def kind_of(scene: Scene, act: Act) -> str:
         return ""
     if act.call is Call.CREATE:
         return "replaced" if scene.pays_debt(act.name) else "acquired"
-    if act.call is Call.ASK_RETURN:
-        return "released"
     stand = scene.servers.get(act.server)
+    if act.call is Call.ASK_RETURN:
+        return "" if _returns_fallback(scene, act) else "released"
     released = act.call is Call.DELETE and stand is not None and not stand.joined_at and scene.decided_at(act) < act.at
     return "released" if released else ""
+
+
+def _returns_fallback(scene: Scene, act: Act) -> bool:
+    """Whether a return gives back fallback that nobody's money stands behind any more: no breaker holds it up."""
+    told, ever = scene.releases.get(act.name), scene.namesakes.get(act.name, [])
+    return told is not None and told.cause is Cause.RECLAIMABLE_HELD and any(s.paid == "fallback" for s in ever)
 
 
 class Radius(Checker):

@@ -31,6 +31,10 @@ ROOTS = frozenset(
 """What may begin a chain of causes: people's files and orders, their work, the provider's word and passing time."""
 
 
+LAST_WORDS = frozenset({EventType.INSTANCE_LOST.value, EventType.INSTANCE_ENDED.value})
+"""What nobody can tell of an instance that vanished, between two leaders, without a word."""
+
+
 class Whole(Checker):
     """Every event names a cause that is in the ledger, or is of a type that may begin a chain."""
 
@@ -52,6 +56,9 @@ class Whole(Checker):
         streamed = {notice.name for _, notice in scene.chronicle.given}
         for cause, ids in self._missing.items():
             kind, _, subject = cause.partition("/")
-            if kind == EventType.NOTICE_RECEIVED.value and subject.rpartition("/")[2] not in streamed:
+            name = subject.rpartition("/")[2]
+            if kind == EventType.NOTICE_RECEIVED.value and name not in streamed:
+                continue
+            if kind in LAST_WORDS and name in scene.unwitnessed:
                 continue
             yield f"{', '.join(ids[:3])}: the cause {cause} is nowhere in the ledger"

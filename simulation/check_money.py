@@ -175,7 +175,8 @@ class Invoice(Checker):
 
 class Authority(Checker):
     """The reservations of a day never exceed what a named person may spend in it, alone or summed over their contracts,
-    nor what a contract may; by the ledger, and by the store.
+    nor what a contract may; by the ledger, and by the store. Each counts in the day of its own hour, as far as the
+    estate lets a clock be wrong.
     """
 
     name = "check_money.Authority"
@@ -189,7 +190,11 @@ class Authority(Checker):
         if event.type is not EventType.FALLBACK_RESERVED or event.id in self._told:
             return
         self._told.add(event.id)
-        day = _day(scene, scene.now)
+        region = scene.ground.estate.region(scene.region)
+        day, wrong_ms = str(event.data["day"]), region.guard.listing_age * 1000
+        dates = {_date(scene.now + off_ms, region.time_zone) for off_ms in (-wrong_ms, wrong_ms)}
+        if day not in dates:
+            yield f"{event.id} is reserved on {day} at {scene.now}, which is {' or '.join(sorted(dates))}"
         for who in (str(event.data["authority"]), event.workload):
             self._spent[day, who] += Decimal(str(event.data["amount"]))
             limit = _limit(scene, who)
@@ -204,10 +209,8 @@ class Authority(Checker):
                 yield f"the store has {Decimal(micro) / MICRO} reserved for {who} on {day}, {limit} are allowed"
 
 
-def _day(scene: Scene, at: int) -> str:
-    """The region's local date."""
-    zone = ZoneInfo(scene.ground.estate.region(scene.region).time_zone)
-    return str(dt.datetime.fromtimestamp(at / 1000, tz=zone).date())
+def _date(at: int, zone: str) -> str:
+    return dt.datetime.fromtimestamp(at / 1000, tz=ZoneInfo(zone)).date().isoformat()
 
 
 def _limit(scene: Scene, who: str) -> Decimal:
@@ -251,7 +254,7 @@ class Covered(Checker):
             return
         amount = Decimal(str(event.data["amount"]))
         self._reserved[event.workload].append((scene.now, amount))
-        day = _day(scene, event.occurred_at)
+        day = str(event.data["day"])
         told = self._told[day, event.workload]
         told[event.id] = amount
         stored = self._stored.get(day, {}).get(event.workload, 0)

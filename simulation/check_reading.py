@@ -232,6 +232,8 @@ def _take_ended(scene: Scene, ended: Ended) -> None:
     stand = scene.servers.get(ended.server)
     if stand is not None:
         _gone(scene, stand, ended.at)
+        if not ended.told and scene.led_look is not None:
+            scene.silent_ends[stand.name] = scene.led_look.replica
 
 
 def _take_look(scene: Scene, look: Look) -> None:
@@ -240,6 +242,11 @@ def _take_look(scene: Scene, look: Look) -> None:
     scene.closing = {key: (since, until) for key, (since, until) in scene.closing.items() if until > look.at}
     if look.leads:
         scene.led_look = look
+        others = [name for name, replica in scene.silent_ends.items() if replica != look.replica]
+        lost = EventType.INSTANCE_LOST.value
+        scene.unwitnessed.update(name for name in others if f"{lost}/{scene.region}/{name}" not in scene.events)
+        for name in others:
+            del scene.silent_ends[name]
     if look.told:
         scene.told_at = look.at
     if not (look.leads and look.clock):

@@ -73,6 +73,8 @@ class Scene:
 
     `standing` are our servers that are there, `servers` all that ever were, `namesakes` those of each name, and
     `departed` those that ended, in order. `closing` says of a reclaim and a domain since when and until when it holds.
+    `silent_ends` are names of servers that vanished, and nothing says so, with who led then; `unwitnessed` those of
+    them of which the ledger had no loss before another replica, which never knew them, led: nobody can tell of these.
     `told` is when the event with an id first became durable; `requests` and `releases` are what was written down of
     each instance before it was done, and `asked` the requests of the last minutes.
     """
@@ -104,6 +106,8 @@ class Scene:
         self.stopped = ""
         self.stopped_at = 0
         self.excluded: set[str] = set()
+        self.silent_ends: dict[str, str] = {}
+        self.unwitnessed: set[str] = set()
 
     @property
     def ground(self) -> Ground:

@@ -77,7 +77,9 @@ def _differs(one: Event, other: Event, field: str) -> bool:
 
 
 class Losses(Checker):
-    """Every loss in the end has its event, once; and what stands was never told as lost, unless a listing hid it."""
+    """Every loss in the end has its event, once; and what stands was never told as lost, unless a listing hid it. Of a
+    loss between two leaders that share no memory, and of which nothing else speaks, nobody can tell.
+    """
 
     name = "check_told.Losses"
 
@@ -115,6 +117,8 @@ class Losses(Checker):
             stand = scene.servers[ended.server]
             told = self._told[ended.name]
             if told or stand.asked_at or ended.name in scene.releases or ended.at > scene.now - LATE_MS:
+                continue
+            if ended.name in scene.unwitnessed:
                 continue
             yield f"{ended.name} ended at {ended.at} ({ended.cause.value}), and the ledger has no loss of it"
         for name, ids in self._told.items():

@@ -29,6 +29,9 @@ CLOUD = {
     "reclaim": Recipe("a domain takes SIZE % of its hosts back, with notice", 6.0, (10, 60), "domain", (20, 80)),
     "hall_wave": Recipe("a whole hall takes SIZE % of its hosts back, with notice", 1.0, (15, 60), "hall", (50, 100)),
     "two_halls": Recipe("two halls take SIZE % of their hosts back at once", 0.4, (15, 50), "two_halls", (60, 100)),
+    "drought": Recipe(
+        "every hall takes SIZE % of its hosts back, and gives none for a while", 1.0, (40, 150), "all_halls", (70, 100)
+    ),
     "power_wave": Recipe("a power domain loses SIZE % of its hosts without notice", 0.4, (15, 60), "power", (60, 100)),
     "withdrawn": Recipe(
         "a domain gives notice to SIZE % of its hosts, and takes it back", 1.2, (5, 20), "domain", (30, 90)
@@ -63,7 +66,7 @@ NODES = {
         "notices and withdrawals overtake each other by up to SIZE seconds", 0.8, (10, 90), "", (5, 60)
     ),
     "notice_forged": Recipe("SIZE nodes hear notices that are another instance's", 0.8, (1, 1), "", (1, 6)),
-    "agent_dead": Recipe("SIZE % of a domain's agents are dead before any notice", 0.6, (10, 60), "domain", (20, 100)),
+    "agent_dead": Recipe("SIZE % of a domain's agents are dead before any notice", 0.6, (20, 240), "domain", (20, 100)),
     "agent_killed": Recipe(
         "SIZE % of the drains lose their agent half way; it comes back", 1.0, (10, 90), "", (30, 100)
     ),

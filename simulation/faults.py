@@ -68,6 +68,8 @@ class Facts:
         """One target for the word of a recipe; every word draws once, so that streams stay alike."""
         if word == "two_halls":
             return ",".join(sorted(draw.sample(self.halls, min(2, len(self.halls)))))
+        if word == "all_halls":
+            return ",".join(self.halls)
         there: dict[str, tuple[str, ...]] = {
             "domain": self.domains,
             "any_domain": self.every,

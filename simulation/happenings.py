@@ -53,8 +53,8 @@ class Happenings:
             for hall in sorted({pool.hall for pool in state.pools.values()})
         }
         state.script = ScriptedBoots(weather)
-        waves = ("reclaim", "hall_wave", "two_halls", "power_wave", "withdrawn", "host_loss", "silent_loss", "drill")
-        weather.begins |= dict.fromkeys(waves, self._wave)
+        waves = ("reclaim", "hall_wave", "two_halls", "drought", "power_wave", "withdrawn", "host_loss", "silent_loss")
+        weather.begins |= dict.fromkeys((*waves, "drill"), self._wave)
         weather.begins |= {
             "maintenance": self._maintain,
             "migration": self._migrate,

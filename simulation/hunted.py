@@ -117,7 +117,7 @@ class HuntedWorld:
         happenings = Happenings(world.cloud.state, weather)
         Courier(world, weather)
         self.register = Register(world, weather, self.chronicle)
-        store = opened_store(world.setting.region, world.setting.start)
+        store = opened_store(world.setting.estate, world.setting.region, world.setting.start)
         scene = Scene(world, weather, self.chronicle, host, store, happenings, self.register, seed)
         control = Replicas(scene, policy, replicas, after)
         weather.plan(world.cloud.state.push)

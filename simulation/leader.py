@@ -6,8 +6,10 @@ Built by `simulation.world` where nobody asked for replicas. What a world needs 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import datetime as dt
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
+from zoneinfo import ZoneInfo
 
 from ledger.events import Event
 from reconciler import cadence
@@ -17,6 +19,7 @@ from reconciler.loop import Ports, Reconciler
 from reconciler.reservations import open_day
 from reconciler.steps import Step
 from reconciler.store_memory import MemoryStore
+from repo_layout.model import Estate
 from simulation.machine import CalmMachine
 from simulation.policies import Policy
 
@@ -25,8 +28,6 @@ if TYPE_CHECKING:
 
 SAMPLE_MS = 900_000
 """Pictures and scores need no finer grain than a quarter of an hour."""
-
-DAY_MS = 86_400_000
 
 
 class Keeper(Protocol):
@@ -136,10 +137,16 @@ def user_data(step: Step) -> bytes:
     return f"#cloud-config\n# {step.instance} {step.workload}\n".encode()
 
 
-def opened_store(region: str, start: int) -> MemoryStore:
+def day_in(estate: Estate, region: str) -> Callable[[int], str]:
+    """What gives the region's date at a time, as the live command does."""
+    zone = ZoneInfo(estate.region(region).time_zone)
+    return lambda at: dt.datetime.fromtimestamp(at / 1000, tz=zone).date().isoformat()
+
+
+def opened_store(estate: Estate, region: str, start: int) -> MemoryStore:
     """A store in which somebody said that nothing is reserved on the first day yet."""
     store = MemoryStore()
-    open_day(store, key=f"reservations/{region}", day=str(start // DAY_MS))
+    open_day(store, key=f"reservations/{region}", day=day_in(estate, region)(start))
     return store
 
 
@@ -153,11 +160,11 @@ def _reconciler(world: World, policy: Policy) -> Reconciler:
             recorder=machine,
             stop=machine,
             desired=machine,
-            store=opened_store(world.setting.region, world.setting.start),
+            store=opened_store(world.setting.estate, world.setting.region, world.setting.start),
             journal=None,
             clock=lambda: world.now,
             monotonic=lambda: world.now,
-            local_day=lambda now: str(now // DAY_MS),
+            local_day=day_in(world.setting.estate, world.setting.region),
             user_data=user_data,
             sole=True,
         ),

@@ -1,15 +1,11 @@
-"""What the weather does to replicas: deaths, pauses, wrong clocks, full disks, lost stores.
+"""What the weather does to the processes of replicas: deaths and pauses. The rest is in `simulation.ailments`.
 
 Told of each fault's beginning and end; `simulation.replicas` asks it what becomes of a process that died.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from typing import Protocol
-
-from reconciler.ports import Versioned
+from simulation.ailments import Ailments, Group
 from simulation.faults import Fault
 from simulation.line import Doom
 from simulation.own_wires import Disk
@@ -19,22 +15,10 @@ from simulation.scene import Scene
 RESTART_MS = (2_000, 60_000)
 """A supervisor starts a dead process again within seconds; a machine that boots takes a minute."""
 
-SKEWS = {"clock_forward": 1000, "clock_back": -1000}
 DEADLY = ("crash", "empty_disk", "journal_damaged")
 
 MOVED_AWAY_MS = 900_000
 """A reconciler that refuses to start over its journal is looked at a quarter of an hour later."""
-
-
-class Group(Protocol):
-    """The replicas of one region."""
-
-    @property
-    def all(self) -> Sequence[Replica]:
-        """Each of them."""
-
-    def leader(self) -> Replica:
-        """Who holds the lease by the store's word."""
 
 
 class Mishaps:
@@ -44,7 +28,7 @@ class Mishaps:
         self._scene, self._group = scene, group
         self._hit: dict[str, Replica] = {}
         self._down: set[str] = set()
-        self._stores: dict[str, dict[str, Versioned]] = {}
+        Ailments(scene, group)
         weather = scene.weather
         weather.begins |= {
             "crash": self._doom,
@@ -55,12 +39,6 @@ class Mishaps:
             "control_down": self._kill_all,
             "site_lost": self._lose_site,
             "standby_dies": self._kill_standby,
-            "clock_forward": self._skew,
-            "clock_back": self._skew,
-            "disk_full": partial(self._strike, "full"),
-            "store_cut": partial(self._strike, "cut"),
-            "store_lost": lambda _: scene.store.values.clear(),
-            "store_restored": self._remember_store,
         }
         weather.ends |= {
             "crash": self._doom_over,
@@ -69,27 +47,7 @@ class Mishaps:
             "standby_dies": self._standby_back,
             "control_down": self._all_back,
             "site_lost": self._site_anew,
-            "clock_forward": self._unskew,
-            "clock_back": self._unskew,
-            "disk_full": partial(self._heal, "full"),
-            "store_cut": partial(self._heal, "cut"),
-            "store_restored": self._restore_store,
         }
-
-    def _strike(self, what: str, fault: Fault) -> None:
-        replica = self._hit[fault.name] = self._group.leader()
-        setattr(replica, what, True)
-
-    def _heal(self, what: str, fault: Fault) -> None:
-        setattr(self._hit.pop(fault.name), what, False)
-
-    def _skew(self, fault: Fault) -> None:
-        replica = self._hit[fault.name] = self._group.leader()
-        replica.skew_ms += SKEWS[fault.kind] * fault.size
-
-    def _unskew(self, fault: Fault) -> None:
-        replica = self._hit.pop(fault.name)
-        replica.skew_ms -= SKEWS[fault.kind] * fault.size
 
     def died(self, replica: Replica) -> None:
         """Its process is no more: when, and as what, it starts again."""
@@ -177,10 +135,3 @@ class Mishaps:
         standby = self._hit.pop(fault.name, None)
         if standby is not None and standby.process is None and not self._down:
             standby.start_at = self._scene.world.now
-
-    def _remember_store(self, fault: Fault) -> None:
-        self._stores[fault.name] = dict(self._scene.store.values)
-
-    def _restore_store(self, fault: Fault) -> None:
-        """What the store held when the fault began, under the revisions that it had."""
-        self._scene.store.values = self._stores.pop(fault.name)

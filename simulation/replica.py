@@ -19,7 +19,7 @@ from reconciler.lease import Terms
 from reconciler.loop import Ports, Reconciler
 from simulation.chronicle import Look
 from simulation.git_host import Follower
-from simulation.leader import Pace, user_data
+from simulation.leader import Pace, day_in, user_data
 from simulation.line import Died, Doom, Line
 from simulation.own_wires import Disk, WiredDesired, WiredDisk, WiredStop, WiredStore
 from simulation.scene import Scene
@@ -31,7 +31,6 @@ Answer = TypeVar("Answer")
 TERMS = Terms(term=90_000, renew=30_000, deadline=60_000)
 """Three times the real ones: a standby looks every half minute, and a history of a day costs fewer looks."""
 
-DAY_MS = 86_400_000
 NEVER = 1 << 60
 START_AGAIN_MS = 30_000
 """A process that cannot start is started again by its supervisor."""
@@ -227,7 +226,7 @@ class Replica:
             journal=own,
             clock=lambda: world.now + self.skew_ms,
             monotonic=lambda: world.now - disk.booted_at,
-            local_day=lambda now: str(now // DAY_MS),
+            local_day=day_in(world.setting.estate, world.setting.region),
             user_data=user_data,
             accepted_at=lambda: self.accepted_at(),  # noqa: PLW0108  # people come after the replicas
             orders=lambda number: self.orders(number),  # noqa: PLW0108  # as above

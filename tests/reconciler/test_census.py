@@ -375,3 +375,13 @@ def test_a_request_that_was_let_go_is_closed_once_a_listing_had_time_to_show_its
     assert [event.type for event in later.events] == [EventType.INSTANCE_FAILED]
     assert later.fleet.instances[asked.name].phase is Phase.GONE
     assert not later.failures
+
+
+def test_who_comes_back_from_its_mark_after_the_stream_went_on_has_it_read_again() -> None:
+    census = passed(Fleet(), sight(row(instance())))
+    assert census.missed
+    assert census.cursor("7", "8") == ""
+    active = happened(LifecycleKind.ACTIVE, instance(), at=START - MINUTE)
+    census = passed(Fleet(), sight(row(instance()), signals=active))
+    assert not census.missed
+    assert census.cursor("7", "8") == "8"

@@ -109,6 +109,17 @@ class FaultyRegion(RuleBasedStateMachine):
             self.store.values = dict(old[-1])
 
 
+def holding(leaders: list[Leadership]) -> list[int]:
+    """Which of them would act now."""
+    return [
+        number
+        for number, leader in enumerate(leaders)
+        if leader._tenure is not None
+        and not lapsed(leader._tenure, leader._monotonic(), TERMS)
+        and not leap(leader._sent, Reading(leader._clock(), leader._monotonic()))
+    ]
+
+
 class Histories(FaultyRegion):
     """One region's lease under everything at once."""
 
@@ -155,7 +166,7 @@ class Histories(FaultyRegion):
     @rule(number=replicas)
     def act(self, number: int) -> None:
         if self.leaders[number % len(self.leaders)].holds():
-            assert self._holding() == [number % len(self.leaders)]
+            assert holding(self.leaders) == [number % len(self.leaders)]
 
     @rule(rounds=st.sampled_from([1, 3, 8, 12]), which=st.sets(replicas, min_size=1))
     def go_on(self, rounds: int, which: set[int]) -> None:
@@ -208,18 +219,9 @@ class Histories(FaultyRegion):
         if self.epochs:
             self.leaders[number % len(self.leaders)].raise_above(max(self.epochs) + above - 1)
 
-    def _holding(self) -> list[int]:
-        return [
-            number
-            for number, leader in enumerate(self.leaders)
-            if leader._tenure is not None
-            and not lapsed(leader._tenure, leader._monotonic(), TERMS)
-            and not leap(leader._sent, Reading(leader._clock(), leader._monotonic()))
-        ]
-
     @invariant()
     def check(self) -> None:
-        assert len(self._holding()) <= 1
+        assert len(holding(self.leaders)) <= 1
         self._note()
 
     def teardown(self) -> None:
@@ -234,11 +236,11 @@ class Histories(FaultyRegion):
         until = self.now + LIVE_WITHIN
         while self.now < until:
             self._everybody_asks()
-        led = self._holding()
+        led = holding(self.leaders)
         assert led
         for _ in range(6):
             self._everybody_asks()
-            assert self._holding() == led
+            assert holding(self.leaders) == led
 
     def _everybody_asks(self) -> None:
         for leader in self.leaders:

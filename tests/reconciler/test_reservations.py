@@ -119,7 +119,11 @@ def test_fallback_that_stands_stays_while_its_wallet_cannot_be_read() -> None:
     assert fallback(region) == 4
     region.cycles(2)
     assert fallback(region) == 4
-    assert wallet(region).reserved_micro == {LEAD: 2 * HOURLY}
+    (late,) = [e for e in region.told(EventType.FALLBACK_RESERVED) if e.data["late"] != "0.000000"]
+    assert late.data["unreserved"] == "0.000000"
+    past = round(float(str(late.data["late"])) * 1_000_000)
+    assert past == 346_667  # thirteen minutes for which nobody could reserve
+    assert wallet(region).reserved_micro == {LEAD: 2 * HOURLY + past}
 
 
 def test_a_lost_wallet_is_written_anew_by_the_leader_that_wrote_it() -> None:

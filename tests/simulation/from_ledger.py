@@ -19,7 +19,8 @@ from simulation.cloud_model import EndCause, InvoiceLine
 LISTING_AGE_MS = 180_000
 """The ledger does not say when a leader last listed; no longer ago than the estate allows."""
 
-ENDS = (EventType.INSTANCE_FAILED, EventType.INSTANCE_ENDED)
+ENDS = (EventType.INSTANCE_FAILED, EventType.INSTANCE_ENDED, EventType.INSTANCE_LOST)
+"""Whichever is told first: the end of a bill may wait for the provider's word."""
 
 
 def checkers() -> tuple[Checker, ...]:
@@ -49,6 +50,7 @@ def chronicle(
     whole = frozenset(projects.values())
     refused = {(e.instance, e.recorded_at) for e in events if e.type is EventType.INSTANCE_FAILED}
     billed = {e.instance for e in events if e.type is EventType.INSTANCE_STARTED}
+    over: set[str] = set()
     said = {happened.name for happened in stream if happened.kind in (LifecycleKind.DELETED, LifecycleKind.FAILED)}
     for event in events:
         at, name = event.recorded_at, event.instance
@@ -58,7 +60,9 @@ def chronicle(
             told.given.append((at, _notice(event)))
         elif event.type is EventType.RELEASE_ASKED:
             told.acts.append(Act(at, "a", 1, Call.ASK_RETURN, name))
-        if event.type in ENDS or (event.type is EventType.RELEASE_ASKED and name not in billed):
+        ends = event.type in ENDS or (event.type is EventType.RELEASE_ASKED and name not in billed)
+        if ends and name not in over:
+            over.add(name)
             # nothing tells the end of what was released and never ran
             told.ended.append(Ended(at, name, name, None, EndCause.DELETED, None, told=name in said))
         if event.type is EventType.INSTANCE_REQUESTED:

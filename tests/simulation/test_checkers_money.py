@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import replace
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from ledger.causes import Cause
 from ledger.events import EventType
-from tests.reconciler.builders import FORECAST, HOUR, KEPT, MINUTE, REGION
+from tests.reconciler.builders import FORECAST, HOUR, KEPT, MINUTE, REGION, START
 from tests.simulation.chronicles import Story, asked_back, eventful, grown, without
 
 # -- money ------------------------------------------------------------------------------------------------------------
@@ -73,10 +74,13 @@ def test_a_rate_that_never_became_known_is_no_fault_of_the_sum() -> None:
     assert "check_money.Invoice" not in {b.checker for b in story.broken(closed=False)}
 
 
+DAY = dt.datetime.fromtimestamp(START / 1000, tz=ZoneInfo("Europe/Oslo")).date().isoformat()
+
+
 def reserve(story: Story, amount: str, authority: str = "tides-lead", subject: str = "1") -> None:
     story.event(EventType.SHORTFALL_BEGAN, subject, workload=FORECAST, data={"missing_units": 1})
     cause = f"shortfall.began/{REGION}/{subject}"
-    data: dict[str, str | int] = {"amount": amount, "currency": "EUR", "authority": authority}
+    data: dict[str, str | int] = {"amount": amount, "currency": "EUR", "authority": authority, "day": DAY}
     story.event(EventType.FALLBACK_RESERVED, subject, caused_by=cause, workload=FORECAST, data=data)
 
 

@@ -39,7 +39,9 @@ def test_sizes_stay_within_their_recipe_and_targets_are_there(seed: int) -> None
     for fault in draw(seed, KINDS, START, END, FACTS):
         least, most = RECIPES[fault.kind].size
         assert least <= fault.size <= most
-        if RECIPES[fault.kind].target == "two_halls":
+        if RECIPES[fault.kind].target == "all_halls":
+            assert fault.target == ",".join(FACTS.halls)
+        elif RECIPES[fault.kind].target == "two_halls":
             assert len(set(fault.target.split(",")) & set(FACTS.halls)) == 2
         else:
             assert fault.target in {*there, "before", "after", ""}

@@ -144,6 +144,7 @@ ALONE: dict[tuple[str, float, str, int], Seen] = {
     ("two_halls", 30, "h2,h3", 100): lambda w: (
         len({r.id for _, r in w.chronicle.reclaims}) == 1 and len(w.chronicle.reclaims[0][1].domains) == 4
     ),
+    ("drought", 60, "h1,h2,h3,h4", 95): lambda w: any(act.paid == "fallback" for act in w.chronicle.acts),
     ("power_wave", 30, "h1-general-a,h2-general-a", 100): _ended(EndCause.LOST),
     ("withdrawn", 10, DOMAIN, 90): lambda w: any(n.withdrawn for _, n in w.chronicle.given),
     ("host_loss", 30, DOMAIN, 60): lambda w: any(e.cause is EndCause.LOST and e.told for e in w.chronicle.ended),
