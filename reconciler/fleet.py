@@ -48,9 +48,9 @@ class Instance:
     provider itself said so and `taken` that it was the provider who ended it, `found_at` is when a listing brought it
     back all the same, and `unsure_since` since when it is known from a listing alone: whether it was ever a node,
     nobody remembers. `moving_to` is the instance that takes over its work: once that one is there, this one is
-    released. `notices` are the ends that stand, by reclaim; `release_event` is the event by which its release stands in the ledger, `drain_asked` says that
-    its node heard of it, and `deregistered` that it left its scheduler. `left_at` is set while its scheduler, which
-    answers, does not show it though it had joined.
+    released. `notices` are the ends that stand, by reclaim; `release_event` is the event by which its release stands
+    in the ledger, `drain_asked` says that its node heard of it, and `deregistered` that it left its scheduler.
+    `left_at` is set while its scheduler, which answers, does not show it though it had joined.
     """
 
     name: str

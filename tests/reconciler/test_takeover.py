@@ -10,7 +10,7 @@ import pytest
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
-from pools.provider import Lifecycle, LifecycleKind, Mark, Notice, NoticeKind, Server, Signals
+from pools.provider import Lifecycle, LifecycleKind, Mark, Notice, NoticeKind, Server, Signals, Status
 from reconciler.census import take
 from reconciler.drafts import event_id
 from reconciler.fleet import Fleet, Instance, Phase
@@ -208,6 +208,45 @@ def test_who_remembered_it_tells_the_same_events() -> None:
     before = instance(started_at=0, requested_at=BORN, busy_units=0)
     first = {event.id: event for event in passed(fleet(before), shown).events}
     assert first == {event.id: event for event in passed(fleet(), shown).events}
+
+
+def test_a_stream_in_another_order_tells_the_same_events() -> None:
+    other = replace(notice(), id="n-0", reclaim="r-0", issued_at=NOTICED - MINUTE)
+    withdrawn = replace(other, withdrawn=True, withdrawn_at=NOTICED - SECOND)
+    lives, notices = life(marked()), (other, withdrawn, notice())
+    first = passed(fleet(), sight(signals=stream(*lives, notices=notices))).events
+    again = passed(fleet(), sight(signals=stream(*lives[::-1], notices=notices[::-1]))).events
+    assert {event.id: event for event in first} == {event.id: event for event in again}
+
+
+def test_an_end_that_a_leader_only_believes_leaves_the_providers_word_its_own_event() -> None:
+    released = fleet(instance(released=True, phase=Phase.DRAINING, ends_at=START - MINUTE, started_at=ACTIVE))
+    later = START + 61 * MINUTE
+    believed = passed(passed(released, sight()).fleet, sight(now=later, signals=Signals(later, "9"))).events
+    assert [(event.id, event.occurred_at) for event in believed] == [
+        (about(EventType.INSTANCE_ENDED, f"{name(1)}/{START}"), START)
+    ]
+    word = passed(fleet(), sight(signals=stream(*life(marked(), taken=False)))).events
+    assert about(EventType.INSTANCE_ENDED) in {event.id for event in word}
+
+
+def test_who_finds_a_failure_again_without_a_memory_tells_it_as_an_event_of_its_own() -> None:
+    booting = instance(phase=Phase.BOOTING, joined_at=0)
+    told = [
+        passed(fleet(booting), sight(row(booting, status=Status.ERROR), now=at)).events for at in (START, START + 1)
+    ]
+    failed = [next(event for event in events if event.type is EventType.INSTANCE_FAILED) for events in told]
+    assert len({event.id for event in failed}) == 2
+    assert {event.caused_by for event in failed} == {about(EventType.INSTANCE_REQUESTED)}
+
+
+def test_a_server_that_comes_into_quarantine_again_is_told_again() -> None:
+    stranger = row(instance(), mark=replace(marked(), workload="nobodys-work"))
+    first = passed(Fleet(), sight(stranger))
+    assert not passed(first.fleet, sight(stranger, now=START + MINUTE)).events
+    out = passed(first.fleet, sight(now=START + MINUTE))
+    again = passed(out.fleet, sight(stranger, now=START + 2 * MINUTE))
+    assert {event.id for event in first.events}.isdisjoint({event.id for event in again.events})
 
 
 def test_what_was_deleted_on_request_is_no_loss() -> None:

@@ -162,6 +162,20 @@ def test_no_event_is_told_in_two_versions(change: dict[str, object]) -> None:
     assert "check_told.Versions" in story.breaks()
 
 
+def test_a_loss_that_a_listing_made_up_is_corrected_to_the_true_end_and_to_nothing_else() -> None:
+    for hidden, true, wrong in ((True, True, False), (True, False, True), (False, True, True)):
+        story = grown()
+        story.look(hidden=frozenset({"s-r0"} if hidden else set()))
+        asked = f"instance.requested/{REGION}/r0"
+        story.lost("r0", asked)
+        story.wait(MINUTE)
+        story.gone("r0", EndCause.LOST, asked)
+        if not true:
+            last = story.told.events["a"].pop()
+            story.told.events["a"].append(replace(last, occurred_at=last.occurred_at + 1))
+        assert ("check_told.Versions" in story.breaks()) is wrong
+
+
 def test_every_loss_is_told() -> None:
     assert "check_told.Losses" in without(eventful(), EventType.INSTANCE_LOST, "r0").breaks()
 
