@@ -22,7 +22,7 @@ class Edit:
 @dataclass(frozen=True, slots=True)
 class Mutation:
     """`checker` is expected to complain within `seeds` histories of `days` days with `faults`, out of those whose seed
-    draws each kind that it `needs`.
+    draws each kind that it `needs`; `A@B` is an A that begins while a B is on.
     """
 
     name: str
@@ -169,7 +169,7 @@ MUTATIONS = (
         "stop-once", "the stop is heard before each action", "check_stop.Acts",
         (Edit(BRAKE, "        stopped = self.stopped()\n        return (Cause.STOPPED, stopped) if stopped else None",
               "        return None"),),
-        faults="people_stop,api_slow,reclaim,hall_wave", needs="people_stop,api_slow",
+        faults="stop_midway,reclaim,hall_wave,host_loss", needs="stop_midway",
     ),
     Mutation(
         "stop-ignored", "a stopped region does nothing", "check_stop.Acts",
@@ -179,7 +179,7 @@ MUTATIONS = (
     Mutation(
         "fence-dropped", "a deposed leader stops in the middle of its list", "check_fencing.Acts",
         (Edit(BRAKE, "        if not self._leadership.holds():", "        if not self._leadership.epoch:"),),
-        faults="pause,store_cut,api_slow,reclaim,hall_wave",
+        faults="pause_midway,reclaim,hall_wave,host_loss", needs="pause_midway",
     ),
     Mutation(
         "epoch-reused", "every term has an epoch of its own", "check_fencing.Epochs",
@@ -227,7 +227,7 @@ MUTATIONS = (
               "            self._stands(step, asked)\n            self._done.again += 1",
               "            self.tokens.hold(step.project, error)\n"
               "            self._failed(step, Cause.CREATE_FAILED, str(error))\n            self._done.again += 1"),),
-        faults="answer_lost,api_slow,reclaim,hall_wave", needs="answer_lost",
+        faults="answer_lost,api_late,reclaim,hall_wave", needs="reclaim@api_late",
     ),
     Mutation(
         "marks-forgotten", "what our mark stands on is known again after everything was lost", "check_owners.Forgotten",
@@ -274,7 +274,7 @@ MUTATIONS = (
         "removal-forgotten", "the removal that waits outlives a restart", "check_removals.Waits",
         (Edit(RESUME, "            saved.memory, fleet=replace(",
               "            saved.memory, baseline=type(saved.memory.baseline)(), fleet=replace("),),
-        faults="commit_removal,commit_maxima,crash", needs="commit_removal,crash",
+        faults="commit_removal,crash", needs="crash@commit_removal",
     ),
     Mutation(
         "older-accepted", "what was in force is never followed by an older commit", "check_removals.NeverBack",
@@ -373,7 +373,7 @@ MUTATIONS = (
          Edit(GUARD, 'stays and step.server not in ("", kept.server):', "stays and step.server:"),
          Edit(ACTING, '            if not instance.supply or instance.server in ("", step.server):',
               "            if not instance.supply:")),
-        faults="no_client_token,answer_lost,api_slow,reclaim", needs="no_client_token,answer_lost",
+        faults="create_doubled,reclaim,hall_wave", needs="reclaim@create_doubled",
     ),
     Mutation(
         "uncovered-trusted", "strict work moves off what no notice reaches", "check_covered.Strict",
@@ -401,6 +401,6 @@ MUTATIONS = (
     Mutation(
         "twin-kept", "a second server under one key is found and taken away", "check_owners.Twins",
         (Edit(SIGHTING, "        twins.append(twin)\n", ""),),
-        faults="no_client_token,answer_lost,api_slow,reclaim", needs="no_client_token,answer_lost",
+        faults="create_doubled,reclaim,hall_wave", needs="reclaim@create_doubled",
     ),
 )  # fmt: skip

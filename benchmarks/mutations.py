@@ -28,6 +28,7 @@ from time import perf_counter
 from typing import Self
 
 from benchmarks.mutation_list import MUTATIONS, Mutation
+from simulation.faults import Fault
 from simulation.hunted import drawn, small
 
 ROOT = Path(__file__).parents[1]
@@ -143,12 +144,21 @@ def seeds_of(mutation: Mutation) -> Iterator[int]:
     needs = [kind for kind in mutation.needs.split(",") if kind]
     found = 0
     for seed in range(1, MOST_SEEDS):
-        there = {fault.kind for fault in drawn(seed, mutation.days, small(), needs)}
-        if there.issuperset(needs):
+        kinds = [kind for need in needs for kind in need.split("@")]
+        there = drawn(seed, mutation.days, small(), kinds)
+        if all(_meets(need, there) for need in needs):
             found += 1
             yield seed
         if found == mutation.seeds:
             return
+
+
+def _meets(need: str, there: Sequence[Fault]) -> bool:
+    """Whether a kind is there, or `A@B`: one of A begins while one of B is on."""
+    first, _, during = need.partition("@")
+    over = [(fault.at, fault.until) for fault in there if fault.kind == during]
+    begins = [fault.at for fault in there if fault.kind == first]
+    return any(not during or any(at < begun < until for at, until in over) for begun in begins)
 
 
 def tried(mutation: Mutation, unchanged: Unchanged) -> Tried:
