@@ -243,7 +243,7 @@ MUTATIONS = (
         "event-lost", "no event is lost", "check_told.Losses",
         (Edit(LOGBOOK, "                self.unrecorded = list(events if keep is None else keep)\n", ""),
          Edit(LOGBOOK, "        self.unrecorded = told\n        position", "        position")),
-        faults="disk_full,crash,reclaim,hall_wave", needs="disk_full",
+        faults="disk_full,host_loss,silent_loss,reclaim", needs="host_loss@disk_full",
     ),
     Mutation(
         "wallet-reset", "the authority's limit holds over a day", "check_money.Authority",
