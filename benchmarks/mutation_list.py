@@ -22,7 +22,8 @@ class Edit:
 @dataclass(frozen=True, slots=True)
 class Mutation:
     """`checker` is expected to complain within `seeds` histories of `days` days with `faults`, out of those whose seed
-    draws each kind that it `needs`; `A@B` is an A that begins while a B is on.
+    draws each kind that it `needs`; `A@B` is an A that begins while a B is on. They are
+    histories of the small region, or of a whole `region` of the reference estate.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Mutation:
     needs: str = ""
     days: float = 0.5
     seeds: int = 40
+    region: str = ""
 
 
 GUARD = "reconciler/guard.py"
@@ -66,6 +68,11 @@ MUTATIONS = (
     Mutation(
         "pools-rule-dropped", "at least eight pools are used", "check_bounds.Placements",
         (Edit(SPREAD, "    return max(1, min(wanted, desired // largest_quantum))", "    return 1"),),
+    ),
+    Mutation(
+        "gang-scattered", "a gang stays within one aggregate or hall", "check_gangs.Together",
+        (Edit(DESIRED, "        gang=contract.gang_size,\n", "        gang=1,\n"),),
+        faults="none", days=0.08, seeds=2, region="cadiz",
     ),
     Mutation(
         "unknown-pool-forgotten", "what stands in an unknown pool counts in every bound", "check_bounds.Placements",
@@ -129,7 +136,9 @@ MUTATIONS = (
     Mutation(
         "unjournalled", "what cannot be written down is not begun", "check_blind.Acts",
         (Edit(LOGBOOK, "        except EbbtideError:\n            return False\n        return True\n\n    def _record",
-              "        except EbbtideError:\n            return True\n        return True\n\n    def _record"),),
+              "        except EbbtideError:\n            return True\n        return True\n\n    def _record"),
+         Edit(LOGBOOK, "(events if keep is None else keep)\n                return False",
+              "(events if keep is None else keep)\n                return True")),
         faults="disk_full,reclaim,hall_wave", needs="disk_full",
     ),
     Mutation(

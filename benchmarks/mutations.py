@@ -91,7 +91,7 @@ class Passing:
         limit = threading.Timer(LONGEST_S, self._process.kill)
         limit.start()
         try:
-            print(seed, f"{mutation.days:g}", mutation.faults, file=asking, flush=True)
+            print(seed, f"{mutation.days:g}", mutation.faults, mutation.region, file=asking, flush=True)
             answer = telling.readline()
         except BrokenPipeError:
             answer = ""
@@ -109,12 +109,12 @@ class Unchanged:
 
     def __init__(self, passing: Passing) -> None:
         self._passing = passing
-        self._known: dict[tuple[float, str, int], dict[str, str]] = {}
+        self._known: dict[tuple[float, str, str, int], dict[str, str]] = {}
         self._one_at_a_time = threading.Lock()
 
     def broken(self, mutation: Mutation, seed: int) -> dict[str, str]:
         """What breaks in this history without the mutation."""
-        asked = mutation.days, mutation.faults, seed
+        asked = mutation.days, mutation.faults, mutation.region, seed
         with self._one_at_a_time:
             if asked not in self._known:
                 self._known[asked] = self._passing.broken(mutation, seed)
