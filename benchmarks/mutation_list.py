@@ -283,7 +283,7 @@ MUTATIONS = (
         "removal-forgotten", "the removal that waits outlives a restart", "check_removals.Waits",
         (Edit(RESUME, "            saved.memory, fleet=replace(",
               "            saved.memory, baseline=type(saved.memory.baseline)(), fleet=replace("),),
-        faults="commit_removal,crash", needs="crash@commit_removal",
+        faults="commit_removal,control_down", needs="control_down@commit_removal",
     ),
     Mutation(
         "older-accepted", "what was in force is never followed by an older commit", "check_removals.NeverBack",
@@ -298,10 +298,8 @@ MUTATIONS = (
     ),
     Mutation(
         "breaker-latches", "what stopped goes on when it is over", "check_liveness.Cleared",
-        (Edit(BLAST, "    cycles = min(RAMP_CYCLES, state.cycles_since_blind + 1) if sees else 0", "    cycles = 0"),
-         Edit(BLAST, "        allowed = max(1, int(whole * ramp))",
-              "        allowed = int(whole * ramp) if ramp == 1 else 0")),
-        faults="api_down,reclaim", needs="api_down",
+        (Edit("reconciler/clocks.py", "    if before.doubted and not came:", "    if before.doubted:"),),
+        faults="clock_forward,clock_back,reclaim", needs="clock_back",
     ),
     Mutation(
         "drain-never-ends", "what has drained is given back", "check_liveness.Drained",
