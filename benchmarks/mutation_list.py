@@ -22,7 +22,8 @@ class Edit:
 @dataclass(frozen=True, slots=True)
 class Mutation:
     """`checker` is expected to complain within `seeds` histories of `days` days with `faults`, out of those whose seed
-    draws each kind that it `needs`.
+    draws each kind that it `needs`; `A@B` is an A that begins while a B is on. They are
+    histories of the small region, or of a whole `region` of the reference estate.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Mutation:
     needs: str = ""
     days: float = 0.5
     seeds: int = 40
+    region: str = ""
 
 
 GUARD = "reconciler/guard.py"
@@ -66,6 +68,11 @@ MUTATIONS = (
     Mutation(
         "pools-rule-dropped", "at least eight pools are used", "check_bounds.Placements",
         (Edit(SPREAD, "    return max(1, min(wanted, desired // largest_quantum))", "    return 1"),),
+    ),
+    Mutation(
+        "gang-scattered", "a gang stays within one aggregate or hall", "check_gangs.Together",
+        (Edit(DESIRED, "        gang=contract.gang_size,\n", "        gang=1,\n"),),
+        faults="none", days=0.08, seeds=2, region="cadiz",
     ),
     Mutation(
         "unknown-pool-forgotten", "what stands in an unknown pool counts in every bound", "check_bounds.Placements",
@@ -129,7 +136,9 @@ MUTATIONS = (
     Mutation(
         "unjournalled", "what cannot be written down is not begun", "check_blind.Acts",
         (Edit(LOGBOOK, "        except EbbtideError:\n            return False\n        return True\n\n    def _record",
-              "        except EbbtideError:\n            return True\n        return True\n\n    def _record"),),
+              "        except EbbtideError:\n            return True\n        return True\n\n    def _record"),
+         Edit(LOGBOOK, "(events if keep is None else keep)\n                return False",
+              "(events if keep is None else keep)\n                return True")),
         faults="disk_full,reclaim,hall_wave", needs="disk_full",
     ),
     Mutation(
@@ -169,7 +178,7 @@ MUTATIONS = (
         "stop-once", "the stop is heard before each action", "check_stop.Acts",
         (Edit(BRAKE, "        stopped = self.stopped()\n        return (Cause.STOPPED, stopped) if stopped else None",
               "        return None"),),
-        faults="people_stop,api_slow,reclaim,hall_wave", needs="people_stop,api_slow",
+        faults="stop_midway,reclaim,hall_wave,host_loss", needs="stop_midway",
     ),
     Mutation(
         "stop-ignored", "a stopped region does nothing", "check_stop.Acts",
@@ -179,7 +188,7 @@ MUTATIONS = (
     Mutation(
         "fence-dropped", "a deposed leader stops in the middle of its list", "check_fencing.Acts",
         (Edit(BRAKE, "        if not self._leadership.holds():", "        if not self._leadership.epoch:"),),
-        faults="pause,store_cut,api_slow,reclaim,hall_wave",
+        faults="pause_midway,reclaim,hall_wave,host_loss", needs="pause_midway",
     ),
     Mutation(
         "epoch-reused", "every term has an epoch of its own", "check_fencing.Epochs",
@@ -227,7 +236,7 @@ MUTATIONS = (
               "            self._stands(step, asked)\n            self._done.again += 1",
               "            self.tokens.hold(step.project, error)\n"
               "            self._failed(step, Cause.CREATE_FAILED, str(error))\n            self._done.again += 1"),),
-        faults="answer_lost,api_slow,reclaim,hall_wave", needs="answer_lost",
+        faults="answer_lost,api_late,reclaim,hall_wave", needs="reclaim@api_late",
     ),
     Mutation(
         "marks-forgotten", "what our mark stands on is known again after everything was lost", "check_owners.Forgotten",
@@ -243,7 +252,7 @@ MUTATIONS = (
         "event-lost", "no event is lost", "check_told.Losses",
         (Edit(LOGBOOK, "                self.unrecorded = list(events if keep is None else keep)\n", ""),
          Edit(LOGBOOK, "        self.unrecorded = told\n        position", "        position")),
-        faults="disk_full,crash,reclaim,hall_wave", needs="disk_full",
+        faults="disk_full,host_loss,silent_loss,reclaim", needs="host_loss@disk_full",
     ),
     Mutation(
         "wallet-reset", "the authority's limit holds over a day", "check_money.Authority",
@@ -274,7 +283,7 @@ MUTATIONS = (
         "removal-forgotten", "the removal that waits outlives a restart", "check_removals.Waits",
         (Edit(RESUME, "            saved.memory, fleet=replace(",
               "            saved.memory, baseline=type(saved.memory.baseline)(), fleet=replace("),),
-        faults="commit_removal,commit_maxima,crash", needs="commit_removal,crash",
+        faults="commit_removal,control_down", needs="control_down@commit_removal",
     ),
     Mutation(
         "older-accepted", "what was in force is never followed by an older commit", "check_removals.NeverBack",
@@ -289,10 +298,8 @@ MUTATIONS = (
     ),
     Mutation(
         "breaker-latches", "what stopped goes on when it is over", "check_liveness.Cleared",
-        (Edit(BLAST, "    cycles = min(RAMP_CYCLES, state.cycles_since_blind + 1) if sees else 0", "    cycles = 0"),
-         Edit(BLAST, "        allowed = max(1, int(whole * ramp))",
-              "        allowed = int(whole * ramp) if ramp == 1 else 0")),
-        faults="api_down,reclaim", needs="api_down",
+        (Edit("reconciler/clocks.py", "    if before.doubted and not came:", "    if before.doubted:"),),
+        faults="clock_forward,clock_back,reclaim", needs="clock_back",
     ),
     Mutation(
         "drain-never-ends", "what has drained is given back", "check_liveness.Drained",
@@ -373,7 +380,7 @@ MUTATIONS = (
          Edit(GUARD, 'stays and step.server not in ("", kept.server):', "stays and step.server:"),
          Edit(ACTING, '            if not instance.supply or instance.server in ("", step.server):',
               "            if not instance.supply:")),
-        faults="no_client_token,answer_lost,api_slow,reclaim", needs="no_client_token,answer_lost",
+        faults="create_doubled,reclaim,hall_wave", needs="reclaim@create_doubled",
     ),
     Mutation(
         "uncovered-trusted", "strict work moves off what no notice reaches", "check_covered.Strict",
@@ -401,6 +408,6 @@ MUTATIONS = (
     Mutation(
         "twin-kept", "a second server under one key is found and taken away", "check_owners.Twins",
         (Edit(SIGHTING, "        twins.append(twin)\n", ""),),
-        faults="no_client_token,answer_lost,api_slow,reclaim", needs="no_client_token,answer_lost",
+        faults="create_doubled,reclaim,hall_wave", needs="reclaim@create_doubled",
     ),
 )  # fmt: skip

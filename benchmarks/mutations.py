@@ -28,6 +28,7 @@ from time import perf_counter
 from typing import Self
 
 from benchmarks.mutation_list import MUTATIONS, Mutation
+from simulation.faults import Fault
 from simulation.hunted import drawn, small
 
 ROOT = Path(__file__).parents[1]
@@ -90,7 +91,7 @@ class Passing:
         limit = threading.Timer(LONGEST_S, self._process.kill)
         limit.start()
         try:
-            print(seed, f"{mutation.days:g}", mutation.faults, file=asking, flush=True)
+            print(seed, f"{mutation.days:g}", mutation.faults, mutation.region, file=asking, flush=True)
             answer = telling.readline()
         except BrokenPipeError:
             answer = ""
@@ -108,12 +109,12 @@ class Unchanged:
 
     def __init__(self, passing: Passing) -> None:
         self._passing = passing
-        self._known: dict[tuple[float, str, int], dict[str, str]] = {}
+        self._known: dict[tuple[float, str, str, int], dict[str, str]] = {}
         self._one_at_a_time = threading.Lock()
 
     def broken(self, mutation: Mutation, seed: int) -> dict[str, str]:
         """What breaks in this history without the mutation."""
-        asked = mutation.days, mutation.faults, seed
+        asked = mutation.days, mutation.faults, mutation.region, seed
         with self._one_at_a_time:
             if asked not in self._known:
                 self._known[asked] = self._passing.broken(mutation, seed)
@@ -143,12 +144,21 @@ def seeds_of(mutation: Mutation) -> Iterator[int]:
     needs = [kind for kind in mutation.needs.split(",") if kind]
     found = 0
     for seed in range(1, MOST_SEEDS):
-        there = {fault.kind for fault in drawn(seed, mutation.days, small(), needs)}
-        if there.issuperset(needs):
+        kinds = [kind for need in needs for kind in need.split("@")]
+        there = drawn(seed, mutation.days, small(), kinds)
+        if all(_meets(need, there) for need in needs):
             found += 1
             yield seed
         if found == mutation.seeds:
             return
+
+
+def _meets(need: str, there: Sequence[Fault]) -> bool:
+    """Whether a kind is there, or `A@B`: one of A begins while one of B is on."""
+    first, _, during = need.partition("@")
+    over = [(fault.at, fault.until) for fault in there if fault.kind == during]
+    begins = [fault.at for fault in there if fault.kind == first]
+    return any(not during or any(at < begun < until for at, until in over) for begun in begins)
 
 
 def tried(mutation: Mutation, unchanged: Unchanged) -> Tried:

@@ -9,7 +9,7 @@ from ledger.causes import Cause
 from ledger.events import Event, EventType
 from simulation.check_reading import Checker
 from simulation.check_scene import DEBTS, Scene
-from simulation.chronicle import Act, Call
+from simulation.chronicle import Act, Call, Node, NodeWord
 
 USABLE_NO_MORE = frozenset(
     {Cause.LEFT_SCHEDULER, Cause.RECLAIMABLE_HELD, Cause.AUTHORITY_SPENT, Cause.NEVER_JOINED, Cause.REBALANCE}
@@ -22,13 +22,27 @@ BELIEVED_MS = 15 * 60_000
 
 
 class PaidOnce(Checker):
-    """For one notice or loss at most one instance is bought, those aside that failed to boot; and it was owed."""
+    """For one notice or loss at most one instance is bought, those aside that failed to boot; and it was owed. One that
+    was told as failed and becomes a node after all counts again.
+    """
 
     name = "check_debts.PaidOnce"
 
     def __init__(self) -> None:
         self._bought: dict[str, set[str]] = defaultdict(set)
         self._payer: dict[str, str] = {}
+
+    def on_node(self, scene: Scene, node: Node) -> Iterator[str]:
+        """What joins was bought, whatever was told of it."""
+        owed = self._payer.get(node.name, "")
+        if node.word is NodeWord.JOINED and owed and node.name not in self._bought[owed]:
+            yield from self._pay(owed, node.name)
+
+    def _pay(self, owed: str, name: str) -> Iterator[str]:
+        bought = self._bought[owed]
+        bought.add(name)
+        if len(bought) > 1:
+            yield f"{owed} is paid by {', '.join(sorted(bought))}"
 
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
         """A purchase, or the failure of one."""
@@ -38,10 +52,7 @@ class PaidOnce(Checker):
         if event.type is not EventType.INSTANCE_REQUESTED or cause is None or cause.type not in DEBTS:
             return
         self._payer[event.instance] = cause.id
-        bought = self._bought[cause.id]
-        bought.add(event.instance)
-        if len(bought) > 1:
-            yield f"{cause.id} is paid by {', '.join(sorted(bought))}"
+        yield from self._pay(cause.id, event.instance)
 
 
 class ReleasedOnce(Checker):

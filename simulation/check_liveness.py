@@ -39,6 +39,9 @@ BREAKERS = frozenset(
 )
 """Refusals that only a fault explains: none is left once every look is clear."""
 
+LATCHED_LOOKS = SETTLED_LOOKS + 4
+"""A breaker that was met last before the first clear look is told as over within ten minutes, and some looks more."""
+
 WORTH = Decimal("0.6")
 """A pool is well worth its rate when a useful hour costs at most this share of the guaranteed rate, by twice the losses
 that were seen in its domain and some: whoever estimates with care places there."""
@@ -65,22 +68,31 @@ class Drained(Checker):
 
 
 class Cleared(Checker):
-    """With the faults over, no breaker stays tripped: no refusal is told any more that only a fault explains."""
+    """With the faults over, no breaker stays tripped: no refusal is told any more that only a fault explains, and what a
+    leader told as tripped in its term it tells as over.
+    """
 
     name = "check_liveness.Cleared"
 
     def __init__(self) -> None:
         self._clear = 0
+        self._tripped: dict[str, Event] = {}
 
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
-        """Count clear looks of leaders since the faults are over."""
+        """Count clear looks of leaders since the faults are over; what still stands then has latched."""
         if look.leads:
             quiet = look.at >= scene.chronicle.quiet_from and not scene.trouble(look)
             self._clear = self._clear + 1 if quiet else 0
-        yield from ()
+            for name, event in self._tripped.items():
+                if self._clear == LATCHED_LOOKS and event.epoch == look.epoch:
+                    yield f"{name} stands since {event.occurred_at}, {self._clear} clear looks ago it had its last reason"
 
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
-        """Judge one refusal."""
+        """Judge one refusal, and follow what trips and clears."""
+        if event.type is EventType.BREAKER_TRIPPED and event.cause in BREAKERS:
+            self._tripped[str(event.data["breaker"])] = event
+        elif event.type is EventType.BREAKER_CLEARED:
+            self._tripped.pop(str(event.data["breaker"]), None)
         if event.type is EventType.GUARD_REFUSED and event.cause in BREAKERS and self._clear > SETTLED_LOOKS:
             what = f"{event.data['action']} for {event.workload} was refused ({event.cause.value})"
             yield f"{what} after {self._clear} clear looks"

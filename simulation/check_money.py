@@ -69,7 +69,8 @@ class Usage(Checker):
             strange = {str(line.data["paid"]) for line in lines} - {paid}
             if strange:
                 yield f"{name} is billed as {paid} and used as {', '.join(sorted(strange))}"
-            yield from _gaps(name, lines, started, gone.get(name, scene.now), silent=name in silent)
+            if len(scene.namesakes.get(name, ())) < 2:  # of twins each had its own time, and one key names both
+                yield from _gaps(name, lines, started, gone.get(name, scene.now), silent=name in silent)
         for name in self._bill.keys() - self._lines.keys():
             if self._ends.get(name, scene.now) > self._bill[name][0]:
                 yield f"{name} is billed from {self._bill[name][0]}, and nothing says what it did"

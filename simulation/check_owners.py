@@ -49,7 +49,7 @@ class Twins(Checker):
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
-        self._halved: set[str] = set()
+        self._deleted: set[str] = set()
         self._failed: set[str] = set()
 
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
@@ -63,11 +63,12 @@ class Twins(Checker):
         stand = scene.servers.get(act.server)
         if act.call is not Call.DELETE or not act.fresh or stand is None:
             return
-        if scene.by_name[stand.name]:
-            self._halved.add(stand.name)
-            return
+        # the world's word on an end comes before the act that caused it: both may be gone by now
+        others = [s for s in scene.namesakes[stand.name] if s is not stand and not 0 < s.ended_at <= stand.created_at]
+        halved = any(other.server in self._deleted for other in others)
+        self._deleted.add(act.server)
         agreed = stand.drained or stand.notices or stand.name in scene.releases or stand.name in self._failed
-        if stand.name in self._halved and not agreed:
+        if halved and all(other.ended_at for other in others) and not agreed:
             yield f"both servers under the key {stand.name} were deleted, the last at {act.at} by {act.replica}"
 
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:

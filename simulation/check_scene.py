@@ -151,9 +151,10 @@ class Scene:
 
     def known(self, stand: Stand, look: Look, by: tuple[str, int]) -> bool:
         """Whether who acts under `look` can know that the server is there: it listed it, or asked for it itself; what a
-        listing hid may be held to be gone.
+        listing hid may be held to be gone. Of two servers under one key the answer told of the last.
         """
-        return (stand.created_at <= look.listed_at or stand.by == by) and stand.server not in look.hidden
+        asked = stand.by == by and self.namesakes[stand.name][-1:] == [stand]
+        return (stand.created_at < look.listed_at or asked) and stand.server not in look.hidden
 
     def supply(self, workload: str, at: int) -> int:
         """Units of the workload that stand and neither drain nor are under a notice said by `at`."""

@@ -56,6 +56,13 @@ CLOUD = {
     ),
     "strangers": Recipe("SIZE servers of others appear in our projects", 0.6, (1, 1), "project", (1, 4)),
     "no_client_token": Recipe("a create that is asked again makes a second server", 1.2, (20, 120)),
+    "create_doubled": Recipe(
+        "SIZE % of the creates lose their answer on the way, are sent again there and make a second server",
+        0.6,
+        (10, 60),
+        "",
+        (10, 60),
+    ),
 }
 
 NODES = {
@@ -116,6 +123,9 @@ TALK = {
 
 MACHINE = {
     "crash": Recipe("the leader dies at its SIZEth call from then on, and starts again", 3.0, (3, 12), "side", (1, 60)),
+    "crash_midway": Recipe(
+        "the leader dies at its SIZEth change from then on, and starts again", 0.8, (20, 90), "side", (1, 6)
+    ),
     "empty_disk": Recipe(
         "the leader dies so, and starts on another machine with an empty disk", 0.7, (3, 15), "side", (1, 40)
     ),
@@ -124,6 +134,9 @@ MACHINE = {
     ),
     "pause": Recipe(
         "the leader stands still from its SIZEth call on, and finishes it later", 1.2, (1, 20), "side", (1, 40)
+    ),
+    "pause_midway": Recipe(
+        "the leader stands still from its SIZEth change on, and finishes it later", 0.6, (20, 90), "side", (1, 6)
     ),
     "guest_pause": Recipe(
         "the leader's machine stands still from its SIZEth call on, its monotonic clock with it",
@@ -149,6 +162,13 @@ MACHINE = {
         "SIZE % of the store's writes take effect and their answer is lost", 0.6, (5, 40), "", (20, 80)
     ),
     "people_stop": Recipe("people stop the region and let it go on", 0.5, (5, 60)),
+    "stop_midway": Recipe(
+        "people stop the region while the leader waits for the answer to its SIZEth change, and let it go on",
+        0.6,
+        (20, 90),
+        "",
+        (1, 6),
+    ),
 }
 
 FILES = {

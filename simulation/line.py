@@ -26,6 +26,9 @@ LATEST_MS = 30_000
 
 RETRY_AFTER_S = 7.0
 
+SLOW_MS = 6_000
+"""How long a call takes in which people stop the region: longer than a stop may take to hold."""
+
 
 class Died(BaseException):
     """The process was killed."""
@@ -42,13 +45,18 @@ class Side(enum.Enum):
 
 @dataclass
 class Doom:
-    """What waits for the process at a call: its death, or a pause until `until`, after which `resumed` is called."""
+    """What waits for the process at a call: its death, or a pause until `until`, after which `resumed` is called. With
+    `midway` only calls that change something outside are counted; with `struck`, that is called and the call takes
+    `SLOW_MS`, and nothing else happens.
+    """
 
     fault: Fault
     left: int
     before: bool
     until: int = 0
     resumed: Callable[[int], None] | None = None
+    midway: bool = False
+    struck: Callable[[], None] | None = None
 
 
 class Line:
@@ -77,7 +85,7 @@ class Line:
         """A call that changes something; `lie` is the answer of a success that never was, `late` the effect when nobody
         waits for an answer any more.
         """
-        self.reach(before=True)
+        self.reach(before=True, changes=True)
         if side is Side.PROVIDER:
             self._take_time()
         if side in (Side.PROVIDER, Side.NODES):
@@ -98,22 +106,26 @@ class Line:
 
     def answer(self, call: str, side: Side) -> None:
         """The way back of a call that took effect: it may be the process's last, or lose its answer."""
-        self.reach(before=False)
+        self.reach(before=False, changes=side in (Side.PROVIDER, Side.NODES))
         kind = "store_answer_lost" if side is Side.STORE else "answer_lost"
         if side is not Side.OWN and self._weather.strikes(kind):
             raise Transient(f"{call}: timed out; it may have taken effect")
 
-    def reach(self, *, before: bool) -> None:
+    def reach(self, *, before: bool, changes: bool = False) -> None:
         """The process reaches one side of a call: what waits for it there happens."""
         if self.dead:
             raise Died
         doom = self.doom
-        if doom is None:
+        if doom is None or (doom.midway and not changes):
             return
         doom.left -= before
         if doom.left > 0 or doom.before is not before:
             return
         self.doom = None
+        if doom.struck is not None:
+            doom.struck()
+            self.wait(self._scene.world.now + SLOW_MS)
+            return
         if not doom.until:
             raise Died
         began = self._scene.world.now

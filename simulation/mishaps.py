@@ -5,6 +5,8 @@ Told of each fault's beginning and end; `simulation.replicas` asks it what becom
 
 from __future__ import annotations
 
+from functools import partial
+
 from simulation.ailments import Ailments, Group
 from simulation.faults import Fault
 from simulation.line import Doom
@@ -15,7 +17,12 @@ from simulation.scene import Scene
 RESTART_MS = (2_000, 60_000)
 """A supervisor starts a dead process again within seconds; a machine that boots takes a minute."""
 
-DEADLY = ("crash", "empty_disk", "journal_damaged")
+DEADLY = ("crash", "crash_midway", "empty_disk", "journal_damaged")
+
+PAUSES = ("pause", "pause_midway", "guest_pause")
+
+MIDWAY = ("crash_midway", "pause_midway", "stop_midway")
+"""These count what the leader changes, so that they strike in the middle of its list."""
 
 MOVED_AWAY_MS = 900_000
 """A reconciler that refuses to start over its journal is looked at a quarter of an hour later."""
@@ -32,9 +39,12 @@ class Mishaps:
         weather = scene.weather
         weather.begins |= {
             "crash": self._doom,
+            "crash_midway": self._doom,
             "empty_disk": self._doom,
             "journal_damaged": self._doom,
             "pause": self._doom,
+            "pause_midway": self._doom,
+            "stop_midway": self._stop_midway,
             "guest_pause": self._doom,
             "control_down": self._kill_all,
             "site_lost": self._lose_site,
@@ -42,6 +52,8 @@ class Mishaps:
         }
         weather.ends |= {
             "crash": self._doom_over,
+            "crash_midway": self._doom_over,
+            "stop_midway": scene.register.let_go_on,
             "empty_disk": self._doom_over,
             "journal_damaged": self._doom_over,
             "standby_dies": self._standby_back,
@@ -61,11 +73,17 @@ class Mishaps:
     def _doom(self, fault: Fault) -> None:
         """The leader's end, or pause, at one of its next calls."""
         replica = self._group.leader()
-        pauses = fault.kind in ("pause", "guest_pause")
+        pauses = fault.kind in PAUSES
         if not pauses:
             self._hit[fault.name] = replica
         resumed = replica.stood_still if fault.kind == "guest_pause" else None
-        replica.doom(Doom(fault, fault.size, fault.target == "before", fault.until if pauses else 0, resumed))
+        until, midway = fault.until if pauses else 0, fault.kind in MIDWAY
+        replica.doom(Doom(fault, fault.size, fault.target == "before", until, resumed, midway=midway))
+
+    def _stop_midway(self, fault: Fault) -> None:
+        """People stop the region while a change of the leader is on its way back; without one they stop nothing."""
+        throw = partial(self._scene.register.throw, fault)
+        self._group.leader().doom(Doom(fault, fault.size, before=False, midway=True, struck=throw))
 
     def _buried(self, replica: Replica, fault: Fault) -> None:
         """A death that was doomed has come: when and as what the replica starts again."""

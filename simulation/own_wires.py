@@ -145,9 +145,9 @@ class WiredStop:
     """`reconciler.ports.StopSwitch`: people's."""
 
     def __init__(self, scene: Scene) -> None:
-        self._weather = scene.weather
+        self._register = scene.register
 
     def reason(self) -> str:
         """As the seam promises."""
-        fault = self._weather.on("people_stop")
-        return f"{fault.name}: somebody looks at the region" if fault is not None else ""
+        by = self._register.stopped_by
+        return f"{by}: somebody looks at the region" if by else ""

@@ -32,6 +32,7 @@ class Register:
         self.lost: set[tuple[str, bool]] = set()
         self.listed: dict[str, Listing] = {}
         self.viewed: dict[str, SchedulerView] = {}
+        self._thrown: list[Fault] = []
         world.hear = self._hear
         world.wanted = lambda workload, units: chronicle.wanted.append((world.now, workload, units))
         world.site.say = self._say
@@ -104,9 +105,25 @@ class Register:
         view = self._world.site.view()
         self.viewed[fault.name] = replace(view, demands=dict(view.demands), nodes=dict(view.nodes))
 
+    @property
+    def stopped_by(self) -> str:
+        """The fault by which people hold the region stopped now; empty while nobody does."""
+        on = self._weather.on("people_stop") or next(iter(self._thrown), None)
+        return on.name if on is not None else ""
+
+    def throw(self, fault: Fault) -> None:
+        """People stop the region now, in the middle of what the leader does, unless this was over before."""
+        if fault in self._weather.all_on(fault.kind):
+            self._thrown.append(fault)
+            self._stop(fault)
+
+    def let_go_on(self, fault: Fault) -> None:
+        """They let it go on, where they stopped it at all."""
+        self._thrown = [other for other in self._thrown if other != fault]
+        self._stop(fault)
+
     def _stop(self, _: Fault) -> None:
         """The stop switch was thrown or taken off, unless another still holds it."""
-        on = self._weather.on("people_stop")
-        reason = on.name if on is not None else ""
-        if not self._chronicle.stops or self._chronicle.stops[-1].reason != reason:
+        reason = self.stopped_by
+        if (self._chronicle.stops[-1].reason if self._chronicle.stops else "") != reason:
             self._chronicle.stops.append(Stopped(self._world.now, reason))

@@ -127,8 +127,9 @@ class Site:
 
     def _booted(self, happened: Happening) -> None:
         instance = self._world.instance(happened.name)
-        if instance is None or happened.name in self.work.by_instance:
-            return  # not ours, or a second server under one key: its node name is taken
+        second = instance is not None and instance.server not in ("", happened.server)
+        if instance is None or second or happened.name in self.work.by_instance:
+            return  # not ours, or a second server under one key: its node name is the other's
         self._servers[happened.name] = happened.server
         self.work.booted(
             happened.name,

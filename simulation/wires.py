@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from contracts.errors import EbbtideError
 from pools.provider import CreateRequest, Mark, Server, Status
 from reconciler.ports import SchedulerView
 from simulation.chronicle import Act, Call
@@ -36,6 +37,25 @@ class WiredProvider(WiredAnswers):
         return self._line.change("create", Side.PROVIDER, lambda: self._create(request), lie, late)
 
     def _create(self, request: CreateRequest) -> Server:
+        server, act = self._made(request)
+        if self._scene.weather.strikes("create_doubled"):
+            self._witness.unheard(act)
+            server, act = self._made_again(request, server, act)
+        self._witness.act(act, Side.PROVIDER)
+        return server
+
+    def _made_again(self, request: CreateRequest, server: Server, act: Act) -> tuple[Server, Act]:
+        """Whoever carries the calls asks once more, without a token; where that is refused the first stands alone."""
+        state = self._cloud.state
+        tokens, state.tokens = state.tokens, False
+        try:
+            return self._made(request)
+        except EbbtideError:
+            return server, replace(act, fresh=False)
+        finally:
+            state.tokens = tokens
+
+    def _made(self, request: CreateRequest) -> tuple[Server, Act]:
         created = self._cloud.state.created
         server = self._cloud.create(request)
         mark = request.mark
@@ -50,8 +70,7 @@ class WiredProvider(WiredAnswers):
             paid=mark.paid,
             fresh=self._cloud.state.created > created,
         )
-        self._witness.act(act, Side.PROVIDER)
-        return server
+        return server, act
 
     def delete(self, server: str, *, expected: Mark) -> None:
         """As the seam promises, or not."""

@@ -52,6 +52,10 @@ class Witness:
 
         return come
 
+    def unheard(self, act: Act) -> None:
+        """One effect, now, whose answer never comes back."""
+        self.scene.chronicle.acts.append(replace(act, answered=False))
+
     def act(self, act: Act, side: Side) -> None:
         """One effect, now: written down, then its answer goes back."""
         acts = self.scene.chronicle.acts

@@ -29,7 +29,7 @@ def test_a_mutation_applies_and_can_be_read(mutation: Mutation) -> None:
 def test_a_mutation_names_kinds_that_there_are_and_a_bounded_hunt(mutation: Mutation) -> None:
     assert not chosen(mutation.faults, ())
     assert {word for word in mutation.faults.split(",") if word not in ("all", "none")} <= KINDS.keys()
-    assert set(filter(None, mutation.needs.split(","))) <= (
+    assert set(filter(None, mutation.needs.replace("@", ",").split(","))) <= (
         KINDS.keys() if mutation.faults == "all" else set(mutation.faults.split(","))
     )
     assert mutation.days * mutation.seeds <= 20

@@ -295,6 +295,31 @@ def test_of_two_servers_under_one_key_never_both_are_deleted(why: str) -> None:
     assert ("check_owners.Twins" in story.breaks()) is (not why)
 
 
+def test_both_servers_under_one_key_may_end_in_one_instant_and_are_missed_all_the_same() -> None:
+    story = grown()
+    story.create("r1", DOMAINS[1], server="s-twin")
+    story.look()
+    for server in ("s-twin", "s-r1"):
+        story.told.ended.append(Ended(story.at, server, "r1", None, EndCause.DELETED, None))
+        story.act(Call.DELETE, "r1", server=server)
+    assert "check_owners.Twins" in story.breaks()
+
+
+def test_a_payment_that_was_told_as_failed_and_joins_all_the_same_counts() -> None:
+    for joins in (True, False):
+        story = eventful()
+        cause = found(story, EventType.INSTANCE_LOST, "r0").id
+        story.request("x", DOMAINS[1], caused_by=cause)
+        story.create("x", DOMAINS[1])
+        asked = f"instance.requested/{REGION}/x"
+        story.event(EventType.INSTANCE_FAILED, "x", caused_by=asked, instance="x", data={"error": "timed out"})
+        story.request("y", DOMAINS[3], caused_by=cause)
+        if joins:
+            story.wait(MINUTE)
+            story.node("x", NodeWord.JOINED)
+        assert ("check_debts.PaidOnce" in story.breaks()) is joins
+
+
 def test_the_last_leader_knows_what_stands_and_nothing_else() -> None:
     story = eventful()
     story.close_books()

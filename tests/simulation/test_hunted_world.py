@@ -209,6 +209,15 @@ DURING: dict[tuple[str, str, int], Seen] = {
     ("never_joins", "", 100): lambda w: any(
         e.type is EventType.INSTANCE_FAILED and e.cause.value == "never_joined" for e in w.chronicle.events["a"]
     ),
+    ("stop_midway", "", 2): lambda w: (
+        [bool(stop.reason) for stop in w.chronicle.stops] == [True, False]
+        and any(act.at == w.chronicle.stops[0].at for act in w.chronicle.acts)
+    ),
+    ("crash_midway", "before", 2): _killed("disk"),
+    ("pause_midway", "before", 2): _led_by_b,
+    ("create_doubled", "", 100): lambda w: (
+        max(Counter(act.name for act in w.chronicle.acts if act.call is Call.CREATE and act.fresh).values()) == 2
+    ),
     ("quota_cut", "ebbtide-north", 0): lambda w: "quota_exhausted" in refused(w) or bool(w.chronicle.acts),
     ("answer_lost", "", 100): _unanswered,
     ("api_late", "", 100): lambda w: any(
