@@ -117,13 +117,14 @@ def rule(
     day: str,
     scribe: Scribe,
     frozen: frozenset[str] = frozenset(),
+    kept: frozenset[str] = frozenset(),
     money: bool = True,
 ) -> Ruling:
     """Decide every contract's fallback, strictest tier first; `limits_micro` is each authority's limit for one day.
 
-    For `frozen` workloads nothing more is bought and nothing given back (the guard would let no such step out); what
-    stands goes on being paid. Without `money` (nothing can be reserved now) nothing is bought or renewed; what stands
-    stays until it can be paid or must go back.
+    For `frozen` workloads nothing more is bought and nothing given back (the guard would let no such step out), of
+    `kept` ones nothing is given back; what stands goes on being paid. Without `money` (nothing can be reserved now)
+    nothing is bought or renewed; what stands stays until it can be paid or must go back.
     """
     if money and day > wallet.day:
         wallet = Wallet(day, epoch=wallet.epoch)
@@ -143,6 +144,7 @@ def rule(
                 limits_micro=limits_micro,
                 scribe=scribe,
                 frozen=contract.name in frozen,
+                kept=contract.name in frozen | kept,
                 money=money,
             )
         if risk != Risk():
@@ -189,6 +191,7 @@ def _buy(
     limits_micro: Mapping[str, int],
     scribe: Scribe,
     frozen: bool,
+    kept: bool,
     money: bool,
 ) -> Risk:
     """Grant, renew or return one contract's fallback."""
@@ -196,7 +199,7 @@ def _buy(
     without = standing.running - standing.on_fallback
     if risk.granted and without >= minimum:
         since = risk.healthy_since or now
-        if now - since >= EXIT_HOLD_MS and not frozen:
+        if now - since >= EXIT_HOLD_MS and not kept:
             return _give_back(ruling, contract, risk, Cause.RECLAIMABLE_HELD, scribe)
         risk = replace(risk, healthy_since=since)
     elif risk.healthy_since:

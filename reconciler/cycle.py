@@ -275,6 +275,7 @@ def _difference(
             ranks={c.name: c.tier.rank for c in part.contracts},
             shortfall_events={name: risk.since_event for name, risk in risks.items() if risk.since_event},
             moves=placement.moves,
+            shown=frozenset(seen.schedulers.nodes),
             extra=twins + adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),
         )
     )
@@ -350,7 +351,10 @@ def _rule(
     running: dict[str, int] = defaultdict(int)
     on_fallback: dict[str, int] = defaultdict(int)
     on_floor: dict[str, int] = defaultdict(int)
+    unseen: set[str] = set()  # fallback stands where nobody knows what else does
     for instance in fleet.instances.values():
+        if instance.paid is Paid.FALLBACK and instance.project not in eyes.complete_projects:
+            unseen.add(instance.workload)
         if instance.ready:
             running[instance.workload] += instance.units
             if instance.paid is Paid.FALLBACK:
@@ -384,6 +388,7 @@ def _rule(
         day=seen.day,
         scribe=scribe,
         frozen=frozen,
+        kept=frozenset(unseen),
     )
 
 

@@ -58,6 +58,8 @@ def as_node(
             cause=Cause.DRAINED,
             cause_event=view.draining_for or instance.cause_event,
         )
+    if instance.released and not instance.drain_asked and (view.draining_until or view.drained):
+        instance = replace(instance, drain_asked=True)  # it heard, whatever became of the answer
     phase = instance.phase
     if instance.supply:
         phase = Phase.SERVING if view.busy_units else Phase.JOINED

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ledger.causes import Cause
 from ledger.events import EventType
 from reconciler.fleet import Phase
+from reconciler.membership import as_node
 from reconciler.steps import StepKind
-from tests.reconciler.builders import FORECAST, Region, of_kind
+from tests.reconciler.builders import FORECAST, START, Region, instance, node, of_kind, scribe
 
 JOIN_TIMEOUT_S = 600
 
@@ -59,3 +62,11 @@ def test_a_silent_scheduler_is_no_word_about_its_nodes() -> None:
     region.cycle()
     region.cycle(JOIN_TIMEOUT_S)
     assert region.reconciler.memory.fleet.instances[gone].ready
+
+
+def test_a_node_heard_of_its_release_when_it_drains_and_not_when_it_answers() -> None:
+    told = instance(1, phase=Phase.DRAINING, released=True, asked=1, ends_at=START)
+    working = node(told)
+    assert not as_node(told, working, scribe(), silent=False)[0].drain_asked
+    assert as_node(told, replace(working, draining_until=START), scribe(), silent=False)[0].drain_asked
+    assert as_node(told, replace(working, drained="overrun"), scribe(), silent=False)[0].drain_asked

@@ -1,0 +1,117 @@
+"""Fallback goes back, whoever cannot see, as far as nobody's money is behind it, and no further."""
+
+from __future__ import annotations
+
+import pytest
+
+from ledger.causes import Cause
+from ledger.events import EventType
+from tests.reconciler.builders import FORECAST, KEPT, MINUTE
+from tests.simulation.chronicles import Story, grown
+
+BLIND: dict[str, dict[str, object]] = {"git": {"git": False}, "listing": {"whole": frozenset()}}
+HOUR = 60 * MINUTE
+
+
+def paid_for(units: int, *, late: str = "0") -> Story:
+    """Two units of fallback that stand, at one euro an hour each, and an hour reserved for so many."""
+    story = grown()
+    story.event(
+        EventType.RATE_KNOWN,
+        f"{KEPT}/{story.at}",
+        pool=KEPT,
+        data={"rate": "1.00", "guaranteed": "1.00", "currency": "EUR", "effective_from": story.at},
+    )
+    for number in range(2):
+        story.buy(f"b{number}", KEPT, paid="fallback", cause=Cause.SHORTFALL)
+    story.settle("b0", "b1")
+    reserve(story, units, late=late)
+    return story
+
+
+def reserve(story: Story, units: int, *, late: str = "0") -> None:
+    """An hour is reserved for so many units, beside what stood unpaid before."""
+    story.event(
+        EventType.FALLBACK_RESERVED,
+        f"{FORECAST}/{story.at}",
+        workload=FORECAST,
+        data={
+            "amount": str(units + int(late)),
+            "late": late,
+            "unreserved": "0",
+            "currency": "EUR",
+            "authority": "tides-lead",
+            "day": "2026-01-01",
+        },
+    )
+
+
+def give_back(story: Story, cause: Cause) -> None:
+    """The arbiter says that nothing is granted any more."""
+    story.event(
+        EventType.FALLBACK_RETURNED,
+        f"{FORECAST}/{story.at}",
+        cause=cause,
+        workload=FORECAST,
+        data={"authority": "tides-lead"},
+    )
+
+
+def blind(story: Story) -> bool:
+    return "check_blind.Acts" in story.breaks()
+
+
+@pytest.mark.parametrize("seen", BLIND.values(), ids=BLIND)
+def test_what_was_given_back_before_the_look_goes_back(seen: dict[str, object]) -> None:
+    story = paid_for(2)
+    story.look()
+    give_back(story, Cause.RECLAIMABLE_HELD)
+    story.wait(5 * MINUTE)
+    story.look(**seen)
+    story.give_back("b0", Cause.RECLAIMABLE_HELD)
+    assert not blind(story)
+
+
+@pytest.mark.parametrize(("cause", "wrong"), [(Cause.RECLAIMABLE_HELD, True), (Cause.AUTHORITY_SPENT, False)])
+@pytest.mark.parametrize("seen", BLIND.values(), ids=BLIND)
+def test_only_a_lack_of_money_gives_back_on_a_blind_look(seen: dict[str, object], cause: Cause, wrong: bool) -> None:
+    story = paid_for(2)
+    story.wait(5 * MINUTE)
+    story.look(**seen)
+    give_back(story, cause)
+    story.give_back("b0", Cause.RECLAIMABLE_HELD)
+    assert blind(story) is wrong
+
+
+@pytest.mark.parametrize("seen", BLIND.values(), ids=BLIND)
+def test_what_stands_beyond_the_paid_hour_goes_back_and_the_rest_stays(seen: dict[str, object]) -> None:
+    story = paid_for(1)
+    story.wait(5 * MINUTE)
+    story.look(**seen)
+    story.give_back("b0", Cause.RECLAIMABLE_HELD)
+    assert not blind(story)
+    story.look(**seen)
+    story.give_back("b1", Cause.RECLAIMABLE_HELD)
+    assert blind(story)
+
+
+def test_an_hour_that_is_over_and_money_for_what_is_past_pay_for_nothing_now() -> None:
+    over = paid_for(2)
+    over.wait(HOUR)
+    over.look(git=False)
+    over.give_back("b0", Cause.RECLAIMABLE_HELD)
+    late = paid_for(1, late="1")
+    late.look(git=False)
+    late.give_back("b0", Cause.RECLAIMABLE_HELD)
+    assert not blind(over)
+    assert not blind(late)
+
+
+def test_money_that_was_found_again_stands_behind_what_is_there() -> None:
+    story = paid_for(2)
+    give_back(story, Cause.AUTHORITY_SPENT)
+    reserve(story, 2)
+    story.wait(5 * MINUTE)
+    story.look(git=False)
+    story.give_back("b0", Cause.RECLAIMABLE_HELD)
+    assert blind(story)
