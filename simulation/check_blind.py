@@ -65,11 +65,13 @@ class Acts(Checker):
 
 
 class _Purse:
-    """What is reserved for the fallback of each workload, by the ledger: what stands beyond it has to go back."""
+    """What is reserved for the fallback of each workload, by the ledger: what stands beyond it has to go back. What was
+    reserved in an earlier term than the last pays for nothing that its leader knows of.
+    """
 
     def __init__(self) -> None:
         self._spent: set[str] = set()
-        self._reserved: dict[str, list[tuple[int, Decimal]]] = defaultdict(list)
+        self._reserved: dict[str, list[tuple[int, int, Decimal]]] = defaultdict(list)
         self._rates: dict[str, Decimal] = {}
 
     def hear(self, scene: Scene, event: Event) -> None:
@@ -81,7 +83,7 @@ class _Purse:
         elif event.type is EventType.FALLBACK_RESERVED:
             self._spent.discard(event.workload)
             ahead = Decimal(str(event.data["amount"])) - Decimal(str(event.data.get("late", 0)))
-            self._reserved[event.workload].append((scene.now, ahead))
+            self._reserved[event.workload].append((scene.now, event.epoch, ahead))
 
     def lacks(self, scene: Scene, workload: str, act: Act) -> bool:
         """Whether nothing is left for the workload, or the hour in hand is paid for less than stood before this act."""
@@ -92,7 +94,8 @@ class _Purse:
             for stand in scene.by_workload[workload].values()
             if stand.paid == "fallback" and (not stand.asked_at or stand.name == act.name)
         ]
-        paid = sum((amount for at, amount in self._reserved[workload] if at > scene.now - HOUR_MS), Decimal(0))
+        hour = [(epoch, amount) for at, epoch, amount in self._reserved[workload] if at > scene.now - HOUR_MS]
+        paid = sum((amount for epoch, amount in hour if epoch == hour[-1][0]), Decimal(0))
         return paid < sum((self._rates.get(stand.pool, Decimal(0)) for stand in stood), Decimal(0))
 
 

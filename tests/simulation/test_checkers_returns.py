@@ -107,6 +107,16 @@ def test_an_hour_that_is_over_and_money_for_what_is_past_pay_for_nothing_now() -
     assert not blind(late)
 
 
+def test_what_a_former_leader_reserved_pays_for_nothing_that_the_present_one_knows_of() -> None:
+    story = paid_for(2)
+    story.wait(5 * MINUTE)
+    story.lead("r1", story.epoch + 1)
+    reserve(story, 1)
+    story.look(git=False)
+    story.give_back("b0", Cause.RECLAIMABLE_HELD)
+    assert not blind(story)
+
+
 def test_money_that_was_found_again_stands_behind_what_is_there() -> None:
     story = paid_for(2)
     give_back(story, Cause.AUTHORITY_SPENT)
