@@ -151,7 +151,17 @@ def rule(
             ruling.risks[contract.name] = risk
         if risk.granted:
             ruling.granted[contract.name] = risk.granted
+    _keep_paid(ruling, risks, claimed=claims, now=scribe.now)
     return ruling
+
+
+def _keep_paid(ruling: Ruling, risks: Mapping[str, Risk], *, claimed: Mapping[str, Claim], now: int) -> None:
+    """Fallback of what lost its contract is granted to the end of the hour that is paid: whether the contract may go is
+    another's to judge, and a person's to approve.
+    """
+    for name, risk in risks.items():
+        if name not in claimed and risk.granted and now < risk.paid_until:
+            ruling.risks[name], ruling.granted[name] = risk, risk.granted
 
 
 def _watch(ruling: Ruling, contract: Contract, risk: Risk, standing: Standing, minimum: int, scribe: Scribe) -> Risk:

@@ -200,6 +200,9 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
     facts = (instance.missing_since, instance.server, instance.pool, instance.phase)
     if facts != (0, row.id, pool, phase):
         instance = replace(shown(instance), server=row.id, pool=pool, phase=phase)
+    if instance.phase is Phase.FAILED and row.status is not Status.ERROR and instance.name in sight.nodes:
+        # it came after all, and works: drained first, like any other
+        return replace(instance, phase=Phase.DRAINING, released=True, ends_at=sight.now)
     # as a node, or nobody can say
     seen = instance.name in sight.nodes or instance.workload in sight.silent_workloads
     if row.status is Status.ERROR and instance.starting:

@@ -6,19 +6,17 @@ could be seen is no fault. Deletes are `check_drains`'s, a stop is `check_stop`'
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
-from decimal import Decimal
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType
+from simulation.check_purse import Purse
 from simulation.check_reading import Checker
 from simulation.check_scene import Scene
 from simulation.chronicle import Act, Call, Look
 
 GROWS = frozenset({Call.CREATE, Call.MARK})
 LESSENS = frozenset({Call.ASK_RETURN, Call.UNMARK})
-HOUR_MS = 3_600_000
 
 
 class Acts(Checker):
@@ -28,7 +26,7 @@ class Acts(Checker):
 
     def __init__(self) -> None:
         self._given_back: dict[str, int] = {}
-        self._purse = _Purse()
+        self._purse = Purse()
 
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
         """Remember since when fallback of a workload is agreed to go back: no breaker blocks that (DESIGN 10)."""
@@ -62,41 +60,6 @@ class Acts(Checker):
         seen = f"as its look at {look.at} could tell"
         for reason in (*_everything(scene, act, look), *_change(scene, act, look), *_purchase(scene, act, look)):
             yield f"{what}: {reason}, {seen}"
-
-
-class _Purse:
-    """What is reserved for the fallback of each workload, by the ledger: what stands beyond it has to go back. What was
-    reserved in an earlier term than the last pays for nothing that its leader knows of.
-    """
-
-    def __init__(self) -> None:
-        self._spent: set[str] = set()
-        self._reserved: dict[str, list[tuple[int, int, Decimal]]] = defaultdict(list)
-        self._rates: dict[str, Decimal] = {}
-
-    def hear(self, scene: Scene, event: Event) -> None:
-        """Reservations, the rates they are made at, and what was given back because nothing is left."""
-        if event.type is EventType.RATE_KNOWN:
-            self._rates[event.pool] = Decimal(str(event.data["rate"]))
-        elif event.type is EventType.FALLBACK_RETURNED and event.cause is Cause.AUTHORITY_SPENT:
-            self._spent.add(event.workload)
-        elif event.type is EventType.FALLBACK_RESERVED:
-            self._spent.discard(event.workload)
-            ahead = Decimal(str(event.data["amount"])) - Decimal(str(event.data.get("late", 0)))
-            self._reserved[event.workload].append((scene.now, event.epoch, ahead))
-
-    def lacks(self, scene: Scene, workload: str, act: Act) -> bool:
-        """Whether nothing is left for the workload, or the hour in hand is paid for less than stood before this act."""
-        if workload in self._spent:
-            return True
-        stood = [
-            stand
-            for stand in scene.by_workload[workload].values()
-            if stand.paid == "fallback" and (not stand.asked_at or stand.name == act.name)
-        ]
-        hour = [(epoch, amount) for at, epoch, amount in self._reserved[workload] if at > scene.now - HOUR_MS]
-        paid = sum((amount for epoch, amount in hour if epoch == hour[-1][0]), Decimal(0))
-        return paid < sum((self._rates.get(stand.pool, Decimal(0)) for stand in stood), Decimal(0))
 
 
 def _everything(scene: Scene, act: Act, look: Look) -> Iterator[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from ledger.causes import Cause
 from ledger.events import EventType
-from tests.reconciler.builders import FORECAST, KEPT, MINUTE
+from tests.reconciler.builders import FORECAST, KEPT, MINUTE, estate
 from tests.simulation.chronicles import Story, grown
 
 BLIND: dict[str, dict[str, object]] = {"git": {"git": False}, "listing": {"whole": frozenset()}}
@@ -125,3 +125,15 @@ def test_money_that_was_found_again_stands_behind_what_is_there() -> None:
     story.look(git=False)
     story.give_back("b0", Cause.RECLAIMABLE_HELD)
     assert blind(story)
+
+
+@pytest.mark.parametrize(("reserved", "wrong"), [(2, True), (1, False)])
+def test_a_removal_that_waits_keeps_fallback_as_far_as_it_is_paid_for(reserved: int, wrong: bool) -> None:
+    story = paid_for(2)
+    story.want(14)
+    story.looks(12)
+    story.review(estate(("contracts/tides/forecast.yaml", "maximum: 40", "maximum: 8")), "c2")
+    reserve(story, reserved)
+    story.looks(1)
+    story.give_back("b0", Cause.RECLAIMABLE_HELD)
+    assert ("check_removals.Waits" in story.breaks()) is wrong
