@@ -117,6 +117,12 @@ def aged(
     )
 
 
+def witnessed(state: GuardState, let_go: Iterable[int], now: int) -> GuardState:
+    """The state with what leaders of before released, as far as it can be told: the window outlasts a takeover."""
+    times = Counter(min(at, now) for at in let_go)
+    return replace(state, released=(*sorted(times.items()), *state.released)) if times else state
+
+
 def spent(state: GuardState, at: int, counts: Mapping[StepKind, int]) -> GuardState:
     """The state with so many more steps by kind, or fewer."""
     return replace(

@@ -18,7 +18,7 @@ from reconciler.doubts import improbable, shown
 from reconciler.drafts import Scribe
 from reconciler.fleet import Debt, Fleet, Instance, Phase, number_in
 from reconciler.hearing import hear
-from reconciler.membership import as_ever, as_node
+from reconciler.membership import as_ever, as_node, asked_at
 from reconciler.past import past
 from reconciler.sight import Census, Sight
 from reconciler.sighting import Rows, missed, sort_rows, tell_strays
@@ -73,6 +73,8 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         silent = after.workload in sight.silent_workloads
         after, joined = as_node(after, view, scribe, silent=silent)
         census.events += joined
+        if after.released and after.drain_asked and not before.released:  # by a leader of before
+            census.let_go.append(asked_at(after.release_event, sight.now))
         owed = _owed(before, after)
         if owed is not None:
             debts.setdefault(name, owed)
@@ -137,9 +139,15 @@ def _tell_past(
     """What nobody knows any more, and no whole listing shows: its events, and what is left of it at its scheduler."""
     if not sight.whole:
         return
+    known = instances.keys() | rows.keys()
+    census.let_go += [
+        end.at
+        for end in sight.signals.lifecycle
+        if end.kind is LifecycleKind.DELETED and not end.taken and end.name not in known
+    ]
     events, left = past(
         sight.signals,
-        instances.keys() | rows.keys(),
+        known,
         estate=sight.estate,
         projects=sight.projects,
         nodes=sight.nodes,

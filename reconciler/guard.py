@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ledger.causes import Cause
@@ -99,8 +99,12 @@ def judge(
     state: GuardState,
     ground: Ground,
     spreads: Mapping[str, Spread],
+    let_go: Iterable[int] = (),
 ) -> Verdict:
-    """Which of the steps may go out, and why each other one may not."""
+    """Which of the steps may go out, and why each other one may not; `let_go` are the times of releases by leaders of
+    before that came to light now.
+    """
+    state = blast_radius.witnessed(state, let_go, eyes.now)
     state = blast_radius.aged(
         state, now=eyes.now, epoch=eyes.epoch, leap_ms=eyes.leap_ms, silent=eyes.silent_workloads, limits=limits
     )

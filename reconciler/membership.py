@@ -90,6 +90,12 @@ def _drains_unasked(instance: Instance, view: NodeView, scribe: Scribe) -> bool:
     return view.draining_until > 0 and not instance.joined_at and instance.epoch < scribe.epoch
 
 
+def asked_at(release: str, otherwise: int) -> int:
+    """When a release that others decided was told, by the id of its event."""
+    subject, _, at = release.rpartition("/")
+    return int(at) if at.isdecimal() and subject.startswith(f"{EventType.RELEASE_ASKED.value}/") else otherwise
+
+
 def _joined(instance: Instance, view: NodeView, scribe: Scribe) -> Event:
     return scribe.event(
         EventType.INSTANCE_JOINED,

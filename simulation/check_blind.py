@@ -44,7 +44,7 @@ class Acts(Checker):
         if not act.fresh or act.call not in GROWS | LESSENS:
             return
         what = f"{act.call.value} of {act.name} by {act.replica}"
-        look = scene.looks.get(act.replica)
+        look = scene.look_of(act)
         if look is None:
             yield f"{what}, which never looked"
             return

@@ -11,6 +11,7 @@ import pytest
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import Lifecycle, LifecycleKind, Mark, Notice, NoticeKind, Server, Signals
+from reconciler.blast_radius import GuardState, witnessed
 from reconciler.census import take
 from reconciler.drafts import event_id
 from reconciler.fleet import Fleet, Instance, Phase
@@ -248,3 +249,27 @@ def test_an_end_that_was_heard_before_explains_why_a_listing_lacks_it() -> None:
     census = passed(fleet(instance(ended_at=ENDED)), sight(*rows))
     assert [loss.at for loss in census.losses] == [ENDED]
     assert [event.type for event in census.events] == [EventType.INSTANCE_LOST]
+
+
+def test_what_a_leader_of_before_released_comes_to_light_with_its_time() -> None:
+    """By the node that drains for it, and by the provider's word on a server that nobody here knows."""
+    asked = about(EventType.RELEASE_ASKED, f"{name(1)}/{START - MINUTE}")
+    drains = node(instance(), draining_until=START + MINUTE, draining_for=asked)
+    ends = tuple(
+        Lifecycle(START - 1000, kind, f"server-{n}", name(n), "", taken=taken)
+        for n, kind, taken in (
+            (2, LifecycleKind.DELETED, False),
+            (3, LifecycleKind.DELETED, True),
+            (4, LifecycleKind.FAILED, False),
+        )
+    )
+    shown = sight(row(instance()), nodes={name(1): drains}, signals=Signals(START, "1", lifecycle=ends))
+    assert sorted(passed(fleet(), shown).let_go) == [START - MINUTE, START - 1000]
+    remembered = fleet(replace(instance(), released=True, drain_asked=True, phase=Phase.DRAINING), instance(2))
+    assert passed(remembered, shown).let_go == []
+
+
+def test_the_window_of_releases_outlasts_a_takeover() -> None:
+    state = witnessed(GuardState(released=((START, 1),)), [START - MINUTE, START - MINUTE, START + MINUTE], START)
+    assert state.released == ((START - MINUTE, 2), (START, 1), (START, 1))
+    assert witnessed(GuardState(), [], START) == GuardState()

@@ -1,4 +1,4 @@
-"""Fallback goes back, whoever cannot see, as far as nobody's money is behind it, and no further."""
+"""What is judged by more than the last look: fallback that nobody pays for, and calls that take effect late."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import pytest
 
 from ledger.causes import Cause
 from ledger.events import EventType
-from tests.reconciler.builders import FORECAST, KEPT, MINUTE, estate
-from tests.simulation.chronicles import Story, grown
+from simulation.chronicle import Call
+from tests.reconciler.builders import FORECAST, KEPT, MINUTE, PROJECT, estate
+from tests.simulation.chronicles import DOMAINS, Story, grown
 
 BLIND: dict[str, dict[str, object]] = {"git": {"git": False}, "listing": {"whole": frozenset()}}
 HOUR = 60 * MINUTE
@@ -137,3 +138,18 @@ def test_a_removal_that_waits_keeps_fallback_as_far_as_it_is_paid_for(reserved: 
     story.looks(1)
     story.give_back("b0", Cause.RECLAIMABLE_HELD)
     assert ("check_removals.Waits" in story.breaks()) is wrong
+
+
+@pytest.mark.parametrize(("sent_blind", "wrong"), [(False, False), (True, True)])
+def test_a_call_that_takes_effect_late_rests_on_the_look_before_it_went_out(sent_blind: bool, wrong: bool) -> None:
+    story = grown()
+    story.look(**({"whole": frozenset()} if sent_blind else {}))
+    story.wait(1000)
+    story.request("x", DOMAINS[0])
+    sent = story.at
+    story.wait(MINUTE)
+    story.look(**({} if sent_blind else {"whole": frozenset()}))
+    story.act(
+        Call.CREATE, "x", project=PROJECT, pool=DOMAINS[0], workload=FORECAST, units=1, paid="reclaimable", sent_at=sent
+    )
+    assert blind(story) is wrong
