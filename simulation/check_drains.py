@@ -36,7 +36,7 @@ class BeforeDelete(Checker):
         if len(scene.by_name[stand.name]) > 0:
             return  # a twin: the key stays with the other one
         look = scene.look_of(act)
-        if look is not None and stand.undrained_at > look.at:
+        if look is not None and stand.undrained_at > look.listed_at:
             return  # it was drained when that was looked at
         ends = [end for end in (stand.agreed, *(end for _, end in stand.notices.values())) if end]
         if stand.drained in ("verified", "overrun") or any(end <= act.at for end in ends):
