@@ -74,7 +74,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         after, joined = as_node(after, view, scribe, silent=silent)
         census.events += joined
         if after.released and after.drain_asked and not before.released:  # by a leader of before
-            census.let_go.append(asked_at(after.release_event, sight.now))
+            census.let_go[name] = asked_at(after.release_event, sight.now)
         owed = _owed(before, after)
         if owed is not None:
             debts.setdefault(name, owed)
@@ -140,11 +140,11 @@ def _tell_past(
     if not sight.whole:
         return
     known = instances.keys() | rows.keys()
-    census.let_go += [
-        end.at
+    census.let_go |= {
+        end.name: end.at
         for end in sight.signals.lifecycle
         if end.kind is LifecycleKind.DELETED and not end.taken and end.name not in known
-    ]
+    }
     events, left = past(
         sight.signals,
         known,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ledger.causes import Cause
@@ -33,6 +33,8 @@ FEW = 3
 """Up to this many unexplained absences stop nothing, however small the fleet. The census has a number of its own."""
 
 GIB = 2**30
+
+NOBODY: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +101,10 @@ def judge(
     state: GuardState,
     ground: Ground,
     spreads: Mapping[str, Spread],
-    let_go: Iterable[int] = (),
+    let_go: Mapping[str, int] = NOBODY,
 ) -> Verdict:
-    """Which of the steps may go out, and why each other one may not; `let_go` are the times of releases by leaders of
-    before that came to light now.
+    """Which of the steps may go out, and why each other one may not; `let_go` are releases by leaders of before that
+    came to light now, with their times.
     """
     state = blast_radius.witnessed(state, let_go, eyes.now)
     state = blast_radius.aged(

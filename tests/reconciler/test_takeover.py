@@ -11,10 +11,11 @@ import pytest
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import Lifecycle, LifecycleKind, Mark, Notice, NoticeKind, Server, Signals
-from reconciler.blast_radius import GuardState, witnessed
+from reconciler.blast_radius import GuardState, aged, rooms, witnessed
 from reconciler.census import take
 from reconciler.drafts import event_id
 from reconciler.fleet import Fleet, Instance, Phase
+from reconciler.pacing import RAMP_CYCLES
 from reconciler.sight import Census, Sight
 from reconciler.steps import StepKind
 from tests.reconciler.builders import (
@@ -34,6 +35,7 @@ from tests.reconciler.builders import (
     name,
     node,
     of_kind,
+    part,
     row,
     scribe,
     sight,
@@ -264,12 +266,19 @@ def test_what_a_leader_of_before_released_comes_to_light_with_its_time() -> None
         )
     )
     shown = sight(row(instance()), nodes={name(1): drains}, signals=Signals(START, "1", lifecycle=ends))
-    assert sorted(passed(fleet(), shown).let_go) == [START - MINUTE, START - 1000]
+    assert passed(fleet(), shown).let_go == {name(1): START - MINUTE, name(2): START - 1000}
     remembered = fleet(replace(instance(), released=True, drain_asked=True, phase=Phase.DRAINING), instance(2))
-    assert passed(remembered, shown).let_go == []
+    assert passed(remembered, shown).let_go == {}
 
 
 def test_the_window_of_releases_outlasts_a_takeover() -> None:
-    state = witnessed(GuardState(released=((START, 1),)), [START - MINUTE, START - MINUTE, START + MINUTE], START)
-    assert state.released == ((START - MINUTE, 2), (START, 1), (START, 1))
-    assert witnessed(GuardState(), [], START) == GuardState()
+    once = witnessed(GuardState(), {"b": START - MINUTE, "a": START + MINUTE}, START)
+    assert once.others == (("a", START), ("b", START - MINUTE))
+    assert witnessed(once, {"a": START, "b": START}, START + 1) == once
+    limits = part().estate.region(REGION).guard
+    known = fleet(*[instance(n) for n in range(1, 101)])
+    full = rooms(known, limits, replace(GuardState(), cycles_since_blind=RAMP_CYCLES))[StepKind.RELEASE].left
+    assert rooms(known, limits, replace(once, cycles_since_blind=RAMP_CYCLES))[StepKind.RELEASE].left == full - 2
+    later = START + limits.window * 1000
+    aged_ = aged(once, now=later - MINUTE + 1, epoch=0, leap_ms=0, silent=frozenset(), limits=limits)
+    assert [name_ for name_, _ in aged_.others] == ["a"]
