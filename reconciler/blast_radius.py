@@ -166,14 +166,9 @@ def rooms(fleet: Fleet, limits: GuardLimits, state: GuardState) -> dict[StepKind
     classes = " + ".join(f"{by_phase[phase]} {phase.value}" for phase in Phase if by_phase[phase]) or "none"
     share = max(1, len(alive) * limits.release_share // 100)
     shown = f"at most {limits.release_share} % of {len(alive)} alive ({classes}) and at most {limits.release_count}"
+    released = (*state.released, (0, len(state.others)))
     limited = (
-        (
-            StepKind.RELEASE,
-            "released",
-            (*state.released, (0, len(state.others))),
-            min(limits.release_count, share),
-            shown,
-        ),
+        (StepKind.RELEASE, "released", released, min(limits.release_count, share), shown),
         (StepKind.ACQUIRE, "acquired", state.acquired, limits.acquire_count, ""),
         (StepKind.REPLACE, "replaced", state.replaced, limits.replace_count, ""),
     )
