@@ -228,12 +228,12 @@ class Acting:
         pool = self.part.pool_by_name.get(instance.pool)
         window_s = pool.notice_window_s if pool else self.part.estate.region(self.part.region).notice_window
         ends_at = now + (window_s * 1000 if instance.node_once else NOT_THERE_YET_MS)
-        heard = True
+        heard, gone = True, False
         if instance.node_once:
             try:
                 answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at, cause_event=step.told))
             except Gone:  # no node is there to drain: its end is as good as agreed
-                pass
+                gone = True
             except Transient:  # it may have heard: this one drains, and is asked again until it answers
                 heard = False
                 self._done.again += 1
@@ -242,7 +242,7 @@ class Acting:
                 self._instances[step.instance] = replace(instance, release_event=step.told)
                 self._done.undone.append(step)
                 return
-        self._instances[step.instance] = released(instance, step, ends_at=ends_at, heard=heard)
+        self._instances[step.instance] = released(instance, step, ends_at=ends_at, heard=heard, gone=gone)
 
     def _delete(self, step: Step) -> None:
         """Delete a server that is done with; of twins the one that its instance is not, and never the last."""

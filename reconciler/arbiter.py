@@ -117,13 +117,14 @@ def rule(
     day: str,
     scribe: Scribe,
     frozen: frozenset[str] = frozenset(),
+    kept: frozenset[str] = frozenset(),
     money: bool = True,
 ) -> Ruling:
     """Decide every contract's fallback, strictest tier first; `limits_micro` is each authority's limit for one day.
 
-    For `frozen` workloads nothing more is bought and nothing given back (the guard would let no such step out); what
-    stands goes on being paid. Without `money` (nothing can be reserved now) nothing is bought or renewed; what stands
-    stays until it can be paid or must go back.
+    For `frozen` workloads nothing more is bought and nothing given back (the guard would let no such step out), of
+    `kept` ones nothing is given back; what stands goes on being paid. Without `money` (nothing can be reserved now)
+    nothing is bought or renewed; what stands stays until it can be paid or must go back.
     """
     if money and day > wallet.day:
         wallet = Wallet(day, epoch=wallet.epoch)
@@ -143,13 +144,24 @@ def rule(
                 limits_micro=limits_micro,
                 scribe=scribe,
                 frozen=contract.name in frozen,
+                kept=contract.name in frozen | kept,
                 money=money,
             )
         if risk != Risk():
             ruling.risks[contract.name] = risk
         if risk.granted:
             ruling.granted[contract.name] = risk.granted
+    _keep_paid(ruling, risks, claimed=claims, now=scribe.now)
     return ruling
+
+
+def _keep_paid(ruling: Ruling, risks: Mapping[str, Risk], *, claimed: Mapping[str, Claim], now: int) -> None:
+    """Fallback of what lost its contract is granted to the end of the hour that is paid: whether the contract may go is
+    another's to judge, and a person's to approve.
+    """
+    for name, risk in risks.items():
+        if name not in claimed and risk.granted and now < risk.paid_until:
+            ruling.risks[name], ruling.granted[name] = risk, risk.granted
 
 
 def _watch(ruling: Ruling, contract: Contract, risk: Risk, standing: Standing, minimum: int, scribe: Scribe) -> Risk:
@@ -189,6 +201,7 @@ def _buy(
     limits_micro: Mapping[str, int],
     scribe: Scribe,
     frozen: bool,
+    kept: bool,
     money: bool,
 ) -> Risk:
     """Grant, renew or return one contract's fallback."""
@@ -196,7 +209,7 @@ def _buy(
     without = standing.running - standing.on_fallback
     if risk.granted and without >= minimum:
         since = risk.healthy_since or now
-        if now - since >= EXIT_HOLD_MS and not frozen:
+        if now - since >= EXIT_HOLD_MS and not kept:
             return _give_back(ruling, contract, risk, Cause.RECLAIMABLE_HELD, scribe)
         risk = replace(risk, healthy_since=since)
     elif risk.healthy_since:

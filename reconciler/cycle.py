@@ -140,7 +140,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     facts = _facts(seen, claimed, counted, appraisal, ruling, reclaims=reclaims, paused=paused)
     placement = place(problem(part, facts), last=memory.placement)
     found = _difference(part, memory, seen, counted, placement, _Told(claimed, claim_events, ruling))
-    verdict = _judge(part, memory, found.steps, eyes, counted.fleet, claimed=claimed, appraisal=appraisal)
+    verdict = _judge(part, memory, found.steps, eyes, counted, claimed=claimed, appraisal=appraisal)
     standing = _standing(part, memory, seen, eyes, removal, scribe)
     told, given = refusals.tell(verdict.refused, memory.refusals, scribe)
     after = replace(
@@ -179,7 +179,7 @@ def _judge(
     memory: Memory,
     steps: tuple[Step, ...],
     eyes: guard.Eyes,
-    fleet: Fleet,
+    counted: Census,
     *,
     claimed: Mapping[str, claims.Claim],
     appraisal: Appraisal,
@@ -188,11 +188,12 @@ def _judge(
     return guard.judge(
         steps,
         eyes=eyes,
-        fleet=fleet,
+        fleet=counted.fleet,
         limits=part.estate.region(part.region).guard,
         state=memory.guard,
         ground=ground_of(part),
-        spreads=spreads_of(part, fleet, claimed, appraisal.offers, growing=growing),
+        spreads=spreads_of(part, counted.fleet, claimed, appraisal.offers, growing=growing),
+        let_go=counted.let_go,
     )
 
 
@@ -277,6 +278,7 @@ def _difference(
             ranks={c.name: c.tier.rank for c in part.contracts},
             shortfall_events={name: risk.since_event for name, risk in risks.items() if risk.since_event},
             moves=placement.moves,
+            shown=frozenset(seen.schedulers.nodes),
             extra=twins + adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),
         )
     )
@@ -352,7 +354,10 @@ def _rule(
     running: dict[str, int] = defaultdict(int)
     on_fallback: dict[str, int] = defaultdict(int)
     on_floor: dict[str, int] = defaultdict(int)
+    unseen: set[str] = set()  # fallback stands where nobody knows what else does
     for instance in fleet.instances.values():
+        if instance.paid is Paid.FALLBACK and instance.project not in eyes.complete_projects:
+            unseen.add(instance.workload)
         if instance.ready:
             running[instance.workload] += instance.units
             if instance.paid is Paid.FALLBACK:
@@ -386,6 +391,7 @@ def _rule(
         day=seen.day,
         scribe=scribe,
         frozen=frozen,
+        kept=frozenset(unseen),
     )
 
 

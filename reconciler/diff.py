@@ -20,6 +20,11 @@ from reconciler.fleet import Debt, Fleet, Instance, Phase, name_of, number_in
 from reconciler.problem import Move
 from reconciler.steps import Step, StepKind, step_of
 
+MOST_ASKED = 6
+"""A node whose scheduler shows it in no drain is asked so often, cycle by cycle, before its end is held to be agreed:
+an answer is a word, and no drain.
+"""
+
 LAST_RANK = 6
 """Behind the five tiers: work without a contract."""
 
@@ -66,7 +71,8 @@ class Inputs:
 
     `claim_events` name the event behind each workload's present claim, `shortfall_events` the one behind its fallback,
     `ranks` each workload's tier (1 is strictest), `join_timeout_s` how long a node may be away. Nothing is planned
-    outside `owned_projects`. `extra` are adoptions, disownings and quarantines.
+    outside `owned_projects`. `shown` are nodes that a scheduler shows now. `extra` are adoptions, disownings and
+    quarantines.
     """
 
     wanted: tuple[Wanted, ...]
@@ -81,6 +87,7 @@ class Inputs:
     ranks: Mapping[str, int] = field(default_factory=dict)
     shortfall_events: Mapping[str, str] = field(default_factory=dict)
     moves: tuple[Move, ...] = ()
+    shown: frozenset[str] = frozenset()
     extra: tuple[Step, ...] = ()
 
 
@@ -220,7 +227,8 @@ def _unfilled(wants: list[Wanted], have: list[Instance], missing: int) -> Iterab
 
 def _cleanups(inputs: Inputs) -> Iterable[Step]:
     """Servers in ERROR, drained ones and ends of agreed returns: removed without further ado; gone ones leave their
-    scheduler. One that became a node after its release was decided is asked to drain before anything else.
+    scheduler. One that became a node after its release was decided is asked to drain before anything else, and so is
+    one that answered and does not.
     """
     for instance in inputs.fleet.instances.values():
         if instance.phase is Phase.FAILED and instance.server:
@@ -230,12 +238,22 @@ def _cleanups(inputs: Inputs) -> Iterable[Step]:
             over = instance.released and inputs.now >= instance.ends_at
             if drained in ("verified", "overrun"):
                 yield step_of(StepKind.DELETE, instance, Cause.DRAINED if drained == "verified" else instance.cause)
-            elif instance.released and instance.node_once and not instance.drain_asked and not instance.noticed:
+            elif instance.released and not instance.noticed and _unheard(instance, inputs):
                 yield step_of(StepKind.RELEASE, instance, instance.cause)
             elif over:
                 yield step_of(StepKind.DELETE, instance, instance.cause)
         elif instance.phase is Phase.GONE and instance.joined_at and not instance.deregistered:
             yield step_of(StepKind.DEREGISTER, instance, instance.cause)
+
+
+def _unheard(instance: Instance, inputs: Inputs) -> bool:
+    """Whether a released node has to be asked (again): no answer came, or it is there, as far as its scheduler can say,
+    and was not seen to drain.
+    """
+    if not instance.node_once or instance.drain_asked:
+        return False
+    held = instance.workload in inputs.claims and inputs.claims[instance.workload].held
+    return not instance.asked or (instance.asked < MOST_ASKED and (held or instance.name in inputs.shown))
 
 
 def _acquire(inputs: Inputs, want: Wanted, owed: list[Debt], sources: list[Instance], offset: int) -> Step:

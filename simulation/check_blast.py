@@ -52,14 +52,20 @@ class Windows:
         """Note how many servers stand; the most of late is the denominator of shares."""
         window = scene.ground.limits.window * 1000
         self._alive = [(at, n) for at, n in self._alive if at > scene.now - window - OUTAGE_MS]
-        self._alive.append((scene.now, len(scene.standing)))
+        self.grown(scene)
         for tally in self.tallies.values():
             tally.forget(scene.now - 4 * window - OUTAGE_MS)
+
+    def grown(self, scene: Scene) -> None:
+        """Note what stands at this moment: what came and went between two looks was listed by some replica."""
+        self._alive.append((scene.now, len(scene.standing)))
 
     def count(self, scene: Scene, act: Act) -> tuple[str, int, int] | None:
         """What the act is (released, acquired or replaced), when it was decided, how many there are in the window that
         ends there; None for what has no limit.
         """
+        if act.call is Call.CREATE and act.fresh:
+            self.grown(scene)
         kind = kind_of(scene, act)
         if not kind:
             return None

@@ -74,7 +74,7 @@ class ReleasedOnce(Checker):
         event = scene.releases.get(act.name)
         if not stands or event is None or event.cause in USABLE_NO_MORE or stands[-1].paid == "fallback":
             return
-        workload, look = stands[-1].workload, scene.looks.get(act.replica)
+        workload, look = stands[-1].workload, scene.look_of(act)
         if look is None or workload not in scene.ground.contracts:
             return
         left = scene.supply(workload, look.at) + scene.departed_since(workload, look.listed_at - BELIEVED_MS)

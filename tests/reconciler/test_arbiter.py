@@ -36,7 +36,14 @@ class Purse:
         self.events: list[tuple[EventType, Cause]] = []
 
     def cycle(
-        self, running: int, *, fallback: int = 0, wait: int = 0, rate: int | None = RATE, frozen: bool = False
+        self,
+        running: int,
+        *,
+        fallback: int = 0,
+        wait: int = 0,
+        rate: int | None = RATE,
+        frozen: bool = False,
+        kept: bool = False,
     ) -> Ruling:
         self.now += wait
         names = [c.name for c in self.contracts]
@@ -50,6 +57,7 @@ class Purse:
             day=self.day,
             scribe=scribe(self.now),
             frozen=frozenset(names) if frozen else frozenset(),
+            kept=frozenset(names) if kept else frozenset(),
         )
         self.risks, self.wallet = ruling.risks, ruling.wallet
         self.events += [(event.type, event.cause) for event in ruling.events]
@@ -114,6 +122,23 @@ def test_fallback_is_kept_for_half_an_hour_after_reclaimable_capacity_is_back() 
     assert purse.cycle(11, fallback=3, wait=EXIT_HOLD_MS - 1).granted
     assert not purse.cycle(11, fallback=3, wait=1).granted
     assert (EventType.FALLBACK_RETURNED, Cause.RECLAIMABLE_HELD) in purse.events
+
+
+def test_fallback_that_is_kept_is_not_given_back_and_more_is_bought_all_the_same() -> None:
+    purse = Purse().bought()
+    purse.cycle(11, fallback=3, wait=MINUTE)
+    assert purse.cycle(11, fallback=3, wait=EXIT_HOLD_MS, kept=True).granted == {FORECAST: 3}
+    purse.cycle(4, fallback=3, kept=True)
+    assert purse.cycle(4, fallback=3, wait=ENTRY_WAIT_MS, kept=True).granted == {FORECAST: 7}
+    purse.cycle(15, fallback=7)
+    assert not purse.cycle(15, fallback=7, wait=EXIT_HOLD_MS).granted
+
+
+def test_fallback_of_what_lost_its_contract_is_granted_to_the_end_of_its_paid_hour() -> None:
+    purse = Purse().bought()
+    purse.contracts = (limited("9.00", "other"),)
+    assert purse.cycle(20, wait=HOUR_MS - 1).granted == {FORECAST: 3}
+    assert not purse.cycle(20, wait=1).granted
 
 
 def test_one_bad_cycle_starts_the_half_hour_anew() -> None:

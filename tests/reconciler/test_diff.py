@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.causes import Cause
 from ledger.events import Paid
 from reconciler.claims import Claim
-from reconciler.diff import Difference, Inputs, Naming, Wanted, difference
+from reconciler.diff import MOST_ASKED, Difference, Inputs, Naming, Wanted, difference
 from reconciler.fleet import Debt, Fleet, Instance, Phase
 from reconciler.problem import Move, MoveCause
 from reconciler.steps import Step, StepKind, step_of
@@ -230,6 +231,26 @@ def test_failed_drained_and_overdue_servers_are_deleted_and_others_are_not() -> 
 def test_one_that_became_a_node_after_its_release_was_decided_is_drained_before_it_ends() -> None:
     surprised = instance(1, phase=Phase.DRAINING, released=True, ends_at=START - SECOND)
     assert kinds(found(fleet(surprised))) == [StepKind.RELEASE]
+
+
+@pytest.mark.parametrize(
+    ("shown", "asked", "kind"),
+    [
+        (True, 1, StepKind.RELEASE),
+        (True, MOST_ASKED - 1, StepKind.RELEASE),
+        (True, MOST_ASKED, StepKind.DELETE),
+        (False, 1, StepKind.DELETE),
+    ],
+    ids=["it answered and drains not", "the last time", "it will never drain", "its scheduler shows no such node"],
+)
+def test_a_node_that_only_says_it_heard_is_asked_again_before_it_ends(shown: bool, asked: int, kind: StepKind) -> None:
+    told = instance(1, phase=Phase.DRAINING, released=True, asked=asked, ends_at=START - SECOND)
+    assert kinds(found(fleet(told), shown=frozenset({told.name} if shown else ()))) == [kind]
+
+
+def test_a_node_that_was_seen_to_drain_is_not_asked_again() -> None:
+    drains = instance(1, phase=Phase.DRAINING, released=True, asked=1, drain_asked=True, ends_at=START + SECOND)
+    assert not found(fleet(drains), shown=frozenset({drains.name})).steps
 
 
 def test_a_node_that_is_gone_leaves_its_scheduler_once() -> None:

@@ -11,9 +11,11 @@ import pytest
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import Lifecycle, LifecycleKind, Mark, Notice, NoticeKind, Server, Signals, Status
+from reconciler.blast_radius import GuardState, aged, rooms, witnessed
 from reconciler.census import take
 from reconciler.drafts import event_id
 from reconciler.fleet import Fleet, Instance, Phase
+from reconciler.pacing import RAMP_CYCLES
 from reconciler.sight import Census, Sight
 from reconciler.steps import StepKind
 from tests.reconciler.builders import (
@@ -33,6 +35,7 @@ from tests.reconciler.builders import (
     name,
     node,
     of_kind,
+    part,
     row,
     scribe,
     sight,
@@ -287,3 +290,34 @@ def test_an_end_that_was_heard_before_explains_why_a_listing_lacks_it() -> None:
     census = passed(fleet(instance(ended_at=ENDED)), sight(*rows))
     assert [loss.at for loss in census.losses] == [ENDED]
     assert [event.type for event in census.events] == [EventType.INSTANCE_LOST]
+
+
+def test_what_a_leader_of_before_released_comes_to_light_with_its_time() -> None:
+    """By the node that drains for it, and by the provider's word on a server that nobody here knows."""
+    asked = about(EventType.RELEASE_ASKED, f"{name(1)}/{START - MINUTE}")
+    drains = node(instance(), draining_until=START + MINUTE, draining_for=asked)
+    ends = tuple(
+        Lifecycle(START - 1000, kind, f"server-{n}", name(n), "", taken=taken)
+        for n, kind, taken in (
+            (2, LifecycleKind.DELETED, False),
+            (3, LifecycleKind.DELETED, True),
+            (4, LifecycleKind.FAILED, False),
+        )
+    )
+    shown = sight(row(instance()), nodes={name(1): drains}, signals=Signals(START, "1", lifecycle=ends))
+    assert passed(fleet(), shown).let_go == {name(1): START - MINUTE, name(2): START - 1000}
+    remembered = fleet(replace(instance(), released=True, drain_asked=True, phase=Phase.DRAINING), instance(2))
+    assert passed(remembered, shown).let_go == {}
+
+
+def test_the_window_of_releases_outlasts_a_takeover() -> None:
+    once = witnessed(GuardState(), {"b": START - MINUTE, "a": START + MINUTE}, START)
+    assert once.others == (("a", START), ("b", START - MINUTE))
+    assert witnessed(once, {"a": START, "b": START}, START + 1) == once
+    limits = part().estate.region(REGION).guard
+    known = fleet(*[instance(n) for n in range(1, 101)])
+    full = rooms(known, limits, replace(GuardState(), cycles_since_blind=RAMP_CYCLES))[StepKind.RELEASE].left
+    assert rooms(known, limits, replace(once, cycles_since_blind=RAMP_CYCLES))[StepKind.RELEASE].left == full - 2
+    later = START + limits.window * 1000
+    aged_ = aged(once, now=later - MINUTE + 1, epoch=0, leap_ms=0, silent=frozenset(), limits=limits)
+    assert [name_ for name_, _ in aged_.others] == ["a"]
