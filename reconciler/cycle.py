@@ -274,6 +274,7 @@ def _difference(
             join_timeout_s=part.estate.region(part.region).join_timeout,
             ranks={c.name: c.tier.rank for c in part.contracts},
             shortfall_events={name: risk.since_event for name, risk in risks.items() if risk.since_event},
+            unpaid={name: risk.granted for name, risk in risks.items() if risk.spent},
             moves=placement.moves,
             extra=twins + adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),
         )

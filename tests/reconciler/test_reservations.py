@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contracts.errors import EbbtideError, Refused, Transient
+from ledger.causes import Cause
 from ledger.events import EventType, Paid
 from pools.fake import Room
 from pools.provider import Conflict, Server
@@ -110,20 +111,18 @@ def test_a_wallet_that_cannot_be_read_lets_everything_but_money_go_on() -> None:
     assert fallback(region) == 4
 
 
-def test_fallback_that_stands_stays_while_its_wallet_cannot_be_read() -> None:
+def test_fallback_stays_while_its_wallet_cannot_be_read_and_goes_back_before_its_hour_ends() -> None:
     region = Wired()
     starved(region.settled(12))
     region.cycles(8)
     region.wire.fail("get", *[Transient("silent")] * 70)
-    region.cycles(70)
+    region.cycles(40)
     assert fallback(region) == 4
-    region.cycles(2)
-    assert fallback(region) == 4
-    (late,) = [e for e in region.told(EventType.FALLBACK_RESERVED) if e.data["late"] != "0.000000"]
-    assert late.data["unreserved"] == "0.000000"
-    past = round(float(str(late.data["late"])) * 1_000_000)
-    assert past == 346_667  # thirteen minutes for which nobody could reserve
-    assert wallet(region).reserved_micro == {LEAD: 2 * HOURLY + past}
+    region.cycles(20)
+    assert not any(one.supply for one in region.ours() if one.paid is Paid.FALLBACK)
+    (back,) = region.told(EventType.FALLBACK_RETURNED)
+    assert back.cause is Cause.AUTHORITY_SPENT
+    assert wallet(region).reserved_micro == {LEAD: HOURLY}
 
 
 def test_a_lost_wallet_is_written_anew_by_the_leader_that_wrote_it() -> None:
