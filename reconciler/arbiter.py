@@ -61,7 +61,8 @@ class Wallet:
     """What each authority and each workload has reserved in the day (a local date as text), in 1e-6 of the currency.
 
     A day that is later than the one in hand is a clock that was set back: it opens no new limit. `epoch` is that of the
-    leader that wrote it; on a `closed` day nothing more is bought, because nobody knows what was.
+    leader that wrote it; on a `closed` day nothing more is bought, because nobody knows what was, until a person
+    (`opened_by`, at `opened_at`) opens it.
     """
 
     day: str = ""
@@ -69,6 +70,8 @@ class Wallet:
     by_workload: Mapping[str, int] = field(default_factory=dict)
     epoch: int = 0
     closed: bool = False
+    opened_by: str = ""
+    opened_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +209,7 @@ def _buy(
     if risk.granted and without >= minimum:
         since = risk.healthy_since or now
         risk = replace(risk, healthy_since=since)
-        # what stands in for a unit of the floor stays until that unit runs
+        # what stands in for a floor's unit stays until that runs
         kept = min(risk.granted, _whole(standing.floor_owed, standing.lot))
         if now - since >= EXIT_HOLD_MS and not frozen and kept < risk.granted:
             return _give_back(ruling, contract, risk, Cause.RECLAIMABLE_HELD, scribe, kept=kept)
@@ -214,8 +217,7 @@ def _buy(
         risk = replace(risk, healthy_since=0)
     missing = _missing(risk, standing, minimum - without, now=now, fresh=ruling.fresh, frozen=frozen)
     if not money:
-        over = bool(risk.paid_until) and now >= risk.paid_until - RETURN_MS
-        if risk.granted and over and not frozen:
+        if risk.granted and not frozen and 0 < risk.paid_until <= now + RETURN_MS:
             return _give_back(ruling, contract, risk, Cause.AUTHORITY_SPENT, scribe)
         return risk
     renewing = bool(risk.granted) and now < risk.paid_until - RENEW_MS
@@ -250,9 +252,7 @@ def _missing(risk: Risk, standing: Standing, units: int, *, now: int, fresh: int
 
 @dataclass(frozen=True, slots=True)
 class _Purse:
-    """What is left to reserve, what a unit-hour costs now (None: unknown), and whether the hour in hand is paid and
-    needs no renewal yet.
-    """
+    """What is left to reserve, what a unit-hour costs now (None: unknown), and whether the hour in hand goes on."""
 
     left_micro: int
     unit_hour_micro: int | None

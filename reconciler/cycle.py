@@ -15,7 +15,7 @@ from contracts.approval import SignedApproval
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import ForwardCapacities, Listing, Quota, RateCard, Reclaim, Signals
-from reconciler import arbiter, blast_radius, breakers, census, claims, diff, guard, refusals, removals
+from reconciler import arbiter, blast_radius, breakers, census, claims, diff, guard, opening, refusals, removals
 from reconciler.adoption import adoption_steps
 from reconciler.appraisal import Appraisal, Appraiser
 from reconciler.desired import Facts, Partition, problem, wanted
@@ -216,7 +216,8 @@ def _standing(
     if memory.guard.epoch != memory.epoch:
         term = {"term": memory.epoch}
         began = (scribe.event(EventType.LEADER_BEGAN, f"{memory.epoch}", Cause.LEASE_TAKEN, data=term),)
-    return _Standing((*began, *orders, *tripped, *removals.told(removal.approved, scribe)), standing, order)
+    opened = opening.told(memory.wallet, seen.wallet, scribe)
+    return _Standing((*began, *orders, *opened, *tripped, *removals.told(removal.approved, scribe)), standing, order)
 
 
 def _facts(

@@ -89,7 +89,9 @@ AGREED = {
     "deletion of a server in error": about(StepKind.DELETE, 203),
     "the word of a return that the node did not hear": about(StepKind.RELEASE, 204),
     "the word of a return to a node that joined late": about(StepKind.RELEASE, 205),
-    "return of fallback that nobody pays": about(StepKind.RELEASE, 206, paid=Paid.FALLBACK, cause=Cause.AUTHORITY_SPENT),
+    "return of fallback that nobody pays": about(
+        StepKind.RELEASE, 206, paid=Paid.FALLBACK, cause=Cause.AUTHORITY_SPENT
+    ),
     "return of fallback that is agreed": about(StepKind.RELEASE, 206, paid=Paid.FALLBACK, cause=Cause.RECLAIMABLE_HELD),
 }
 

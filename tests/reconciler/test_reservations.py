@@ -10,8 +10,9 @@ from ledger.events import EventType, Paid
 from pools.fake import Room
 from pools.provider import Conflict, Server
 from reconciler.arbiter import Wallet
-from reconciler.reservations import open_day, read_wallet
+from reconciler.opening import open_day
 from reconciler.store_faulty import FaultyStore
+from reconciler.wallets import read_wallet
 from tests.reconciler.builders import FORECAST, HINDCAST, HOUR, REGION, Region, local_day
 
 KEY = f"reservations/{REGION}"
@@ -167,9 +168,21 @@ def test_a_person_may_open_a_day_that_was_closed() -> None:
     region.cycles(1)
     starved(region)
     region.cycles(10)
-    open_day(region.store, key=KEY, day=local_day(region.now))
+    open_day(region.store, key=KEY, day=local_day(region.now), who=LEAD, at=region.now)
     region.cycles(2)
     assert fallback(region) == 4
+
+
+def test_the_word_that_opened_a_day_is_told_once_also_by_the_next_leader() -> None:
+    region = Region().settled(12)
+    day = local_day(region.now)
+    open_day(region.store, key=KEY, day=day, who=LEAD, at=region.now)
+    region.cycles(3)
+    region.reconciler = region.leader()
+    region.cycles(2)
+    told = region.told(EventType.DAY_OPENED)
+    assert {(event.data["who"], event.data["day"]) for event in told} == {(LEAD, day)}
+    assert len({event.id for event in told}) == 1  # an empty memory tells it under the same id
 
 
 def test_a_replica_that_does_not_lead_writes_nothing() -> None:
