@@ -214,11 +214,11 @@ MUTATIONS = (
         faults="reclaim,hall_wave",
     ),
     Mutation(
-        "replace-forgotten", "lost capacity is replaced although Git is away", "check_liveness.Reached",
-        (Edit(CENSUS, "    if lost or broke:\n        return Debt(", "    if lost and broke:\n        return Debt("),
-         Edit("reconciler/hearing.py", "    if not instance.released:\n        debts.setdefault(",
-              "    if not instance:\n        debts.setdefault(")),
-        faults="git_unreachable,reclaim,hall_wave,host_loss,silent_loss",
+        "replace-forgotten", "lost capacity is replaced", "check_liveness.Reached",
+        (Edit(DIFF, "    adds.sort(key=lambda step: _urgency(step, inputs.ranks))\n",
+              "    adds = [s for s in adds if s.kind is not StepKind.REPLACE]\n"
+              "    adds.sort(key=lambda step: _urgency(step, inputs.ranks))\n"),),
+        faults="reclaim,hall_wave,host_loss,silent_loss",
     ),
     Mutation(
         "key-renewed", "a create without an answer is asked again under its own key", "check_debts.PaidOnce",
@@ -230,9 +230,9 @@ MUTATIONS = (
         faults="answer_lost,api_slow,reclaim,hall_wave", needs="answer_lost",
     ),
     Mutation(
-        "resume-forgets", "an intent without an outcome is taken up after a crash", "check_owners.Forgotten",
-        (Edit(RESUME, "    for step in saved.intents:\n", "    for step in ():\n"),),
-        faults="crash,reclaim,hall_wave",
+        "marks-forgotten", "what our mark stands on is known again after everything was lost", "check_owners.Forgotten",
+        (Edit(SIGHTING, "            rows.restored.append(found)", "            del rows.known[name]"),),
+        faults="site_lost,reclaim", needs="site_lost",
     ),
     Mutation(
         "release-repeated", "a release is never told twice, nor another victim chosen", "check_debts.ReleasedOnce",
@@ -386,6 +386,12 @@ MUTATIONS = (
         (Edit(LOOP, "        decision, unpaid = self.reservations.settle(decision, seen, self.memory)",
               "        unpaid: list[Step] = []"),),
         faults="hall_wave,two_halls,power_wave,reclaim,host_loss,silent_loss", days=1.0, seeds=20,
+    ),
+    Mutation(
+        "authority-outlived", "whose authority has run out spends nothing", "check_authority.Valid",
+        (Edit(CYCLE, "        if entry.spend_authority_per_day is not None and not _expired(entry, seen.now)\n",
+              "        if entry.spend_authority_per_day is not None\n"),),
+        faults="hall_wave,two_halls,power_wave,reclaim,host_loss,silent_loss", days=1.5, seeds=12,
     ),
     Mutation(
         "paid-misnamed", "an hour is billed under the payment that it is used under", "check_money.Usage",

@@ -1,10 +1,10 @@
 """What it means that a whole listing lacks a server of ours: explained, contradicted, too young, or unexplained.
 
 Pure; called by `absence` and `census`. A listing alone is one witness, and one that is known to lie: rows left out of
-an answer that calls itself whole, or an old answer that calls itself new. What a second source bears out is believed at
-once. What a second source contradicts (its scheduler shows the node now) is never believed from listings, however many, and waits
-for the provider's own word of its end or for a person. Where nobody else can speak for it, several whole listings over
-some minutes are believed, unless too many are missing at once.
+an answer that calls itself whole, or an old answer that calls itself new. What a second source bears out is believed
+at once. What a second source contradicts (its scheduler shows the node now) is never believed from listings, however
+many, and waits for the provider's own word of its end or for a person. Where nobody else can speak for it, several
+whole listings over some minutes are believed, unless too many are missing at once.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ledger.causes import Cause
+from ledger.events import Event, EventType
 from simulation.check_reading import Checker
 from simulation.check_scene import Scene
 from simulation.chronicle import Act, Call, Look
@@ -21,6 +23,17 @@ class Acts(Checker):
 
     name = "check_blind.Acts"
 
+    def __init__(self) -> None:
+        self._given_back: dict[str, int] = {}
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """Remember since when fallback of a workload is agreed to go back: no breaker blocks that (DESIGN 10)."""
+        if event.type is EventType.FALLBACK_RETURNED:
+            self._given_back.setdefault(event.workload, scene.now)
+        elif event.type is EventType.FALLBACK_RESERVED:
+            self._given_back.pop(event.workload, None)
+        yield from ()
+
     def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
         """Hold one act against the table, row by row."""
         if not act.fresh or act.call not in GROWS | LESSENS:
@@ -32,6 +45,10 @@ class Acts(Checker):
             return
         if act.call is Call.ASK_RETURN and scene.decided_at(act) < look.at:
             return  # agreed before this look: no breaker blocks it
+        release = scene.releases.get(act.name) if act.call is Call.ASK_RETURN else None
+        held = release is not None and release.cause is Cause.RECLAIMABLE_HELD
+        if release is not None and held and self._given_back.get(release.workload, look.at) < look.at:
+            return  # so was the return of this fallback
         seen = f"as its look at {look.at} could tell"
         for reason in (*_everything(scene, act, look), *_change(scene, act, look), *_purchase(scene, act, look)):
             yield f"{what}: {reason}, {seen}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ledger.causes import Cause
 from ledger.events import Event, EventType
 from simulation.check_reading import Checker
 from simulation.check_scene import Scene
@@ -32,6 +33,9 @@ ROOTS = frozenset(
 """What may begin a chain of causes: people's files and orders, their work, the provider's word and passing time."""
 
 
+REVIEWED = frozenset({Cause.ADOPTION_REVIEWED, Cause.DISOWNED_BY_REVIEW})
+"""Causes that are a reviewed file: nothing in the ledger comes before it."""
+
 LAST_WORDS = frozenset({EventType.INSTANCE_LOST.value, EventType.INSTANCE_ENDED.value})
 """What nobody can tell of an instance that vanished, between two leaders, without a word."""
 
@@ -49,7 +53,7 @@ class Whole(Checker):
         self._missing.pop(event.id, None)
         if event.caused_by and event.caused_by not in scene.events:
             self._missing.setdefault(event.caused_by, []).append(event.id)
-        elif not event.caused_by and event.type not in ROOTS:
+        elif not event.caused_by and event.type not in ROOTS and event.cause not in REVIEWED:
             yield f"{event.id} names no cause"
 
     def close(self, scene: Scene) -> Iterator[str]:

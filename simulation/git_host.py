@@ -187,7 +187,7 @@ class Follower:
 
     What was accepted stands on its disk and, as the product has it, in the store that the replicas share.
 
-    `newest` says whether the last look brought the newest commit, valid.
+    `newest` says whether the last look brought a valid commit, as new as any that a replica accepted.
     """
 
     def __init__(self, host: CodeHost, weather: Weather, accepted: Accepted, store: Store) -> None:
@@ -205,8 +205,9 @@ class Follower:
         held = self._held
         if held is None:
             raise Transient(problem)
-        self.newest = not problem and held is self._host.newest
         outdated = held.version < max(self._accepted.version, self._noted)
+        # that a newer one was merged, which nobody accepted yet, nobody who is offered an older one can tell
+        self.newest = not (problem or outdated)
         return Desired(held.estate, held.estate.commit, held.version, not problem, problem, outdated)
 
     def _offer(self) -> tuple[str, Commit | None]:

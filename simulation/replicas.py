@@ -100,9 +100,8 @@ class Replicas:
 
     def _over(self) -> None:
         """A cycle of the leader is over."""
-        chronicle, now = self.scene.chronicle, self.scene.world.now
-        if now >= chronicle.quiet_from:
-            chronicle.room.append((now, self.scene.register.room()))
+        chronicle = self.scene.chronicle
+        chronicle.room.append((self.scene.world.now, self.scene.register.room()))
         self._after(chronicle)
 
     def poke(self) -> None:

@@ -239,6 +239,22 @@ def test_of_two_servers_under_one_key_one_goes_within_twelve_clear_looks() -> No
         assert ("check_owners.Twins" in story.breaks()) is (looks == 12)
 
 
+@pytest.mark.parametrize("why", ["", "failed", "released"])
+def test_of_two_servers_under_one_key_never_both_are_deleted(why: str) -> None:
+    story = grown()
+    story.create("r1", DOMAINS[1], server="s-twin")
+    story.look()
+    asked = f"instance.requested/{REGION}/r1"
+    if why == "failed":
+        story.event(EventType.INSTANCE_FAILED, "r1", caused_by=asked, instance="r1", data={"error": "no host"})
+    elif why == "released":
+        asked_back(story, "r1")
+    story.act(Call.DELETE, "r1", server="s-twin")
+    assert "check_owners.Twins" not in story.breaks()
+    story.act(Call.DELETE, "r1")
+    assert ("check_owners.Twins" in story.breaks()) is not why
+
+
 def test_the_last_leader_knows_what_stands_and_nothing_else() -> None:
     story = eventful()
     story.close_books()

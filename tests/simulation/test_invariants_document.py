@@ -7,6 +7,7 @@ import re
 import tomllib
 from pathlib import Path
 
+from benchmarks.mutation_list import MUTATIONS
 from simulation import checking
 
 ROOT = Path(__file__).parents[2]
@@ -41,3 +42,16 @@ def test_no_checker_escapes_the_import_contract() -> None:
 
 def test_every_promise_names_the_part_of_the_design_that_makes_it() -> None:
     assert [promise for promise, _, _ in rows() if not re.search(r"\([0-9][0-9., ]*\)", promise)] == []
+
+
+def test_the_mutations_of_the_table_are_those_of_the_list_each_beside_its_checker() -> None:
+    told = {(name, checker.strip("`")) for _, checker, names in rows() for name in re.findall(r"`([a-z-]+)`", names)}
+    assert told == {(mutation.name, mutation.checker) for mutation in MUTATIONS}
+
+
+WITHOUT = ["`check_gangs.Together`"]
+"""The small estate, in which mutations are hunted, has no workload of gangs."""
+
+
+def test_every_other_checker_has_a_mutation() -> None:
+    assert [checker for _, checker, names in rows() if not names] == WITHOUT
