@@ -161,6 +161,20 @@ def test_over_a_lost_store_another_leader_spends_nothing_until_the_next_day() ->
     assert wallet(region).day == local_day(region.now)
 
 
+def test_a_clock_in_doubt_spends_nothing_and_opens_no_day() -> None:
+    region = starved()
+    region.cycles(4)
+    before = wallet(region)
+    region.set_by = 25 * HOUR  # a day ahead, and every wait would be over
+    region.cycles(5)
+    assert not region.told(EventType.FALLBACK_RESERVED)
+    assert wallet(region) == before
+    region.set_by = 0
+    region.cycles(5)
+    assert fallback(region) == 4
+    assert wallet(region).day == local_day(region.now)
+
+
 def test_a_person_may_open_a_day_that_was_closed() -> None:
     region = Region().settled(12)
     del region.store.values[KEY]
