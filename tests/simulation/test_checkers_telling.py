@@ -252,7 +252,7 @@ def test_of_two_servers_under_one_key_never_both_are_deleted(why: str) -> None:
     story.act(Call.DELETE, "r1", server="s-twin")
     assert "check_owners.Twins" not in story.breaks()
     story.act(Call.DELETE, "r1")
-    assert ("check_owners.Twins" in story.breaks()) is not why
+    assert ("check_owners.Twins" in story.breaks()) is (not why)
 
 
 def test_the_last_leader_knows_what_stands_and_nothing_else() -> None:
