@@ -21,6 +21,9 @@ from repo_layout.documents import GuardLimits
 PAUSE_MS = 900_000
 """Three cycles of five minutes: whoever did not decide for so long was away, whatever the reason."""
 
+RETURNS = frozenset({Cause.RECLAIMABLE_HELD, Cause.AUTHORITY_SPENT})
+"""Why fallback goes back: it is needed no longer, or nobody's money is left for it."""
+
 History = tuple[tuple[int, int], ...]
 
 NO_FLEET = Fleet()
@@ -79,7 +82,7 @@ def spends(step: Step, fleet: Fleet) -> StepKind | None:
 
 def returns_fallback(step: Step) -> bool:
     """Whether a release gives fallback back that the arbiter grants no longer."""
-    return step.kind is StepKind.RELEASE and step.paid is Paid.FALLBACK and step.cause is Cause.RECLAIMABLE_HELD
+    return step.kind is StepKind.RELEASE and step.paid is Paid.FALLBACK and step.cause in RETURNS
 
 
 def agreed(step: Step, fleet: Fleet) -> bool:

@@ -15,7 +15,7 @@ from contracts.approval import SignedApproval
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import ForwardCapacities, Listing, Quota, RateCard, Reclaim, Signals
-from reconciler import arbiter, blast_radius, breakers, census, claims, diff, guard, refusals, removals
+from reconciler import arbiter, blast_radius, breakers, census, claims, diff, guard, opening, refusals, removals
 from reconciler.adoption import adoption_steps
 from reconciler.appraisal import Appraisal, Appraiser
 from reconciler.desired import Facts, Partition, problem, wanted
@@ -219,7 +219,8 @@ def _standing(
         # where store and disks were lost, a term that touched nothing left no trace of its number
         subject = f"{memory.epoch}/{scribe.now}"
         began = (scribe.event(EventType.LEADER_BEGAN, subject, Cause.LEASE_TAKEN, data=term),)
-    return _Standing((*began, *orders, *tripped, *removals.told(removal.approved, scribe)), standing, order)
+    opened = opening.told(memory.wallet, seen.wallet, scribe)
+    return _Standing((*began, *orders, *opened, *tripped, *removals.told(removal.approved, scribe)), standing, order)
 
 
 def _facts(
@@ -277,6 +278,7 @@ def _difference(
             join_timeout_s=part.estate.region(part.region).join_timeout,
             ranks={c.name: c.tier.rank for c in part.contracts},
             shortfall_events={name: risk.since_event for name, risk in risks.items() if risk.since_event},
+            unpaid={name: risk.granted for name, risk in risks.items() if risk.spent},
             moves=placement.moves,
             shown=frozenset(seen.schedulers.nodes),
             extra=twins + adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),

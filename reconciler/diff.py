@@ -72,7 +72,8 @@ class Inputs:
     `claim_events` name the event behind each workload's present claim, `shortfall_events` the one behind its fallback,
     `ranks` each workload's tier (1 is strictest), `join_timeout_s` how long a node may be away. Nothing is planned
     outside `owned_projects`. `shown` are nodes that a scheduler shows now. `extra` are adoptions, disownings and
-    quarantines.
+    quarantines. `unpaid` names the workloads without money for all of their fallback, with the units that are still
+    paid.
     """
 
     wanted: tuple[Wanted, ...]
@@ -89,11 +90,13 @@ class Inputs:
     moves: tuple[Move, ...] = ()
     shown: frozenset[str] = frozenset()
     extra: tuple[Step, ...] = ()
+    unpaid: Mapping[str, int] = field(default_factory=dict)
 
 
 def difference(inputs: Inputs) -> Difference:
     """All steps from the observed fleet to the wanted one."""
     by_slot, moved = _slots(inputs.fleet)
+    spent = _unpaid(inputs, by_slot)
     owed: dict[str, list[Debt]] = defaultdict(list)
     for debt in inputs.fleet.debts:
         owed[debt.workload].append(debt)
@@ -120,6 +123,7 @@ def difference(inputs: Inputs) -> Difference:
         *_asked_before(inputs),
         *adds,
         *_moved_away(inputs, moved),
+        *(step_of(StepKind.RELEASE, instance, Cause.AUTHORITY_SPENT) for instance in spent),
         *_emptied(inputs, [i for i in surplus if not _away(i, inputs)]),
         *_lost_to_scheduler(inputs, by_slot.values()),
     )
@@ -145,6 +149,25 @@ def _slots(fleet: Fleet) -> tuple[dict[tuple[str, str], list[Instance]], list[In
         elif instance.supply:
             by_slot[instance.workload, instance.pool].append(instance)
     return by_slot, moved
+
+
+def _unpaid(inputs: Inputs, by_slot: dict[tuple[str, str], list[Instance]]) -> list[Instance]:
+    """Takes out of the supply the fallback that no money is left for, those that work the least first. It goes whatever
+    the placement makes of its place: a floor that it stood in for is bought as a floor.
+    """
+    going: list[Instance] = []
+    for workload, paid in inputs.unpaid.items():
+        slots = [have for slot, have in by_slot.items() if slot[0] == workload]
+        bought = sorted((i for have in slots for i in have if i.paid is Paid.FALLBACK), key=_dearest_last)
+        over = sum(i.units for i in bought) - paid
+        for instance in bought:
+            if over > 0:
+                over -= instance.units
+                going.append(instance)
+    names = {instance.name for instance in going}
+    for slot, have in by_slot.items():
+        by_slot[slot] = [i for i in have if i.name not in names]
+    return going
 
 
 def _urgency(step: Step, ranks: Mapping[str, int]) -> tuple[bool, bool, int]:

@@ -21,6 +21,9 @@ OUTAGE_MS = 15 * 60_000
 RAMP = (8, 4, 2)
 """The first three seeing cycles after blindness get an eighth, a quarter and a half of each limit; then all holds."""
 
+RETURNS = frozenset({Cause.RECLAIMABLE_HELD, Cause.AUTHORITY_SPENT})
+"""Why fallback goes back: it is needed no longer, or nobody's money is left for it."""
+
 
 class Tally:
     """When things of one kind were decided."""
@@ -107,7 +110,7 @@ def kind_of(scene: Scene, act: Act) -> str:
 def _returns_fallback(scene: Scene, act: Act) -> bool:
     """Whether a return gives back fallback that nobody's money stands behind any more: no breaker holds it up."""
     told, ever = scene.releases.get(act.name), scene.namesakes.get(act.name, [])
-    return told is not None and told.cause is Cause.RECLAIMABLE_HELD and any(s.paid == "fallback" for s in ever)
+    return told is not None and told.cause in RETURNS and any(s.paid == "fallback" for s in ever)
 
 
 class Radius(Checker):

@@ -27,6 +27,7 @@ ROOTS = frozenset(
         EventType.STOP_CHANGED,
         EventType.LISTING_ACCEPTED,
         EventType.REMOVAL_APPROVED,
+        EventType.DAY_OPENED,
     }
 )
 """What may begin a chain of causes: people's files and orders, their work, the provider's word and passing time."""
