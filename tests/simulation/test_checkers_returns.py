@@ -96,6 +96,18 @@ def test_what_stands_beyond_the_paid_hour_goes_back_and_the_rest_stays(seen: dic
     assert blind(story)
 
 
+@pytest.mark.parametrize("seen", BLIND.values(), ids=BLIND)
+def test_what_no_money_is_left_for_goes_back_by_that_name_too_and_the_rest_stays(seen: dict[str, object]) -> None:
+    story = paid_for(1)
+    story.wait(5 * MINUTE)
+    story.look(**seen)
+    story.give_back("b0", Cause.AUTHORITY_SPENT)
+    assert not blind(story)
+    story.look(**seen)
+    story.give_back("b1", Cause.AUTHORITY_SPENT)
+    assert blind(story)
+
+
 def test_an_hour_that_is_over_and_money_for_what_is_past_pay_for_nothing_now() -> None:
     over = paid_for(2)
     over.wait(HOUR)
