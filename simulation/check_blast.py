@@ -99,6 +99,8 @@ def kind_of(scene: Scene, act: Act) -> str:
     if not act.fresh:
         return ""
     if act.call is Call.CREATE:
+        if len(scene.namesakes.get(act.name, ())) > 1:
+            return ""  # a second server under one key was decided once; `check_owners` sees to its end
         return "replaced" if scene.pays_debt(act.name) else "acquired"
     stand = scene.servers.get(act.server)
     if act.call is Call.ASK_RETURN:

@@ -250,6 +250,16 @@ def test_two_replacements_fit_the_window_and_three_do_not() -> None:
         assert ("check_blast.Radius" in story.breaks()) is (count == 3)
 
 
+def test_a_second_server_under_one_key_counts_no_second_time() -> None:
+    story = grown(LIMITS)
+    losses = many_lost(story, 2)
+    story.looks(1)
+    for number, loss in enumerate(losses):
+        story.buy(f"x{number}", DOMAINS[number], cause=Cause.LOST_WITHOUT_NOTICE, caused_by=loss)
+        story.create(f"x{number}", DOMAINS[number], server=f"twin-{number}")
+    assert "check_blast.Radius" not in story.breaks()
+
+
 def test_two_releases_fit_the_window_and_three_do_not() -> None:
     for count in (2, 3):
         story = grown(LIMITS)
