@@ -9,7 +9,7 @@ from simulation.checking import Checks
 from simulation.chronicle import Call, Moved
 from simulation.cloud_model import EndCause
 from tests.reconciler.builders import ADOPTED_SERVER, KEPT, MINUTE, REGION, START, with_region
-from tests.simulation.chronicles import DOMAINS, Story, eventful, grown
+from tests.simulation.chronicles import DOMAINS, Story, asked_back, eventful, grown
 
 LIMITS = with_region("    guard: {releaseCount: 2, releaseShare: 50, acquireCount: 16, replaceCount: 2}")
 
@@ -248,6 +248,18 @@ def test_two_replacements_fit_the_window_and_three_do_not() -> None:
         for number, loss in enumerate(losses):
             story.buy(f"x{number}", DOMAINS[number], cause=Cause.LOST_WITHOUT_NOTICE, caused_by=loss)
         assert ("check_blast.Radius" in story.breaks()) is (count == 3)
+
+
+def test_who_is_asked_back_again_counts_no_second_time() -> None:
+    story = grown(LIMITS)
+    story.looks(1)
+    story.want(10)
+    story.looks(5)
+    for _ in range(2):
+        for number in range(2):
+            asked_back(story, f"r{number}")
+        story.wait(MINUTE)
+    assert "check_blast.Radius" not in story.breaks()
 
 
 def test_a_second_server_under_one_key_counts_no_second_time() -> None:
