@@ -257,7 +257,7 @@ MUTATIONS = (
     Mutation(
         "wallet-reset", "the authority's limit holds over a day", "check_money.Authority",
         (Edit("reconciler/arbiter.py", "    if money and day > wallet.day:\n", "    if money:\n"),),
-        faults="hall_wave,two_halls,power_wave,reclaim,host_loss,silent_loss", days=1.0, seeds=20,
+        faults="drought,hall_wave,two_halls,reclaim", needs="drought",
     ),
     Mutation(
         "bill-open", "each bill of a lost instance has its end", "check_money.Invoice",
