@@ -299,7 +299,7 @@ MUTATIONS = (
     Mutation(
         "breaker-latches", "what stopped goes on when it is over", "check_liveness.Cleared",
         (Edit("reconciler/clocks.py", "    if before.doubted and not came:", "    if before.doubted:"),),
-        faults="clock_forward,clock_back,reclaim", needs="clock_back",
+        faults="clock_forward,clock_back,reclaim", needs="clock_forward,clock_back",
     ),
     Mutation(
         "drain-never-ends", "what has drained is given back", "check_liveness.Drained",
