@@ -343,6 +343,10 @@ COMMANDS = (
             "no network, no Git and no running reconciler, survives restarts, and only takes actions away: nodes drain "
             "as ever. --accept-listing answers the one alert about servers that are missing unexplained.",
             grammar_guard.stop),
+    Command("reservations", "the money reserved for fallback today; opens a day that is closed",
+            "Shows what is reserved by authority and by workload, and whether the day is closed: on a new estate's "
+            "first day, or when the store was lost, nobody knows, and no fallback is bought. --open-day says that "
+            "what is shown is all; the ledger tells who said so.", grammar_guard.reservations),
     Command("approve", "consent to a large removal while no file can be merged",
             "Signs a person's consent to what one commit takes away from a region, with the key that the directory has "
             "for that person. With the code host up, add a file to approvals/ instead (docs/guard.md).",

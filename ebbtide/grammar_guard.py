@@ -28,6 +28,17 @@ def stop(to: argparse.ArgumentParser) -> None:
     what.add_argument("--accept-listing", nargs="?", const=0, type=grammar_trust.instant, metavar="TIME", help=told)
 
 
+def reservations(to: argparse.ArgumentParser) -> None:
+    """`ebbtide reservations`."""
+    where = to.add_mutually_exclusive_group()
+    told = "the reconciler's state directory (default: %(default)s)"
+    where.add_argument("--state", metavar="DIR", default=DEFAULT_STATE, help=told)
+    where.add_argument("--store", metavar="DIR", help="the folder that replicas share (ebbtide run --store)")
+    to.add_argument("--region", metavar="R", help="with --store: whose reservations")
+    to.add_argument("--open-day", action="store_true", help="what stands there is all that was reserved: buy again")
+    to.add_argument("--by", metavar="ID", help="with --open-day: who says so, an id of directory.yaml")
+
+
 def approve(to: argparse.ArgumentParser) -> None:
     """`ebbtide approve`."""
     to.add_argument("--estate", metavar="NAME", required=True, help="the estate's id, as ebbtide.yaml has it")

@@ -30,6 +30,7 @@ from ledger.spool import Spool
 from reconciler import cadence
 from reconciler.adapters.spool_recorder import SpoolRecorder
 from reconciler.appraisal import Appraiser
+from reconciler.arbiter import Wallet
 from reconciler.cycle import Decision
 from reconciler.desired import Partition, partition
 from reconciler.fleet import Phase
@@ -234,8 +235,16 @@ class _Running:
             deferred=reconciler.deferred,
             unrecorded=len(reconciler.unrecorded),
             stopped=reconciler.acting.brake.stopped(),
-            problem=reconciler.desired.problem or ("" if leads else reconciler.leadership.problem),
+            problem=reconciler.desired.problem
+            or (_closed(reconciler.memory.wallet) if leads else reconciler.leadership.problem),
             next_ms=max(0, due - now),
         )
         told = as_json(line) if self._terminal.as_json else as_text(line, self._terminal.paint)
         self._terminal.lines([told])
+
+
+def _closed(wallet: Wallet) -> str:
+    """What to say while no fallback may be bought; empty while the day is open."""
+    if not wallet.closed:
+        return ""
+    return f"no fallback is bought on {wallet.day}: ebbtide reservations says what is reserved, and opens the day"

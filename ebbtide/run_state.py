@@ -97,6 +97,16 @@ class ReconcilerState:
             made = Identity(FORMAT, estate, region, f"{socket.gethostname()[:LONGEST_HOST]}-{secrets.token_hex(4)}")
             replace_file(self.identity, (json.dumps(asdict(made), indent=2) + "\n").encode())
             return made
+        known = self.known()
+        if (known.estate, known.region) != (estate, region):
+            raise Advice(
+                f"{self.folder} belongs to region {known.region} of estate {known.estate}, not {region} of {estate}",
+                hint="name another --state folder",
+            )
+        return known
+
+    def known(self) -> Identity:
+        """Who runs here. `Advice` where that cannot be read."""
         try:
             known = Identity(**json.loads(self.identity.read_bytes()))
         except (ValueError, TypeError):
@@ -104,11 +114,6 @@ class ReconcilerState:
         if known.format != FORMAT or not known.holder:
             raise Advice(
                 f"{self.identity} is damaged, or another version's", hint="bring it back from a copy; do not make it up"
-            )
-        if (known.estate, known.region) != (estate, region):
-            raise Advice(
-                f"{self.folder} belongs to region {known.region} of estate {known.estate}, not {region} of {estate}",
-                hint="name another --state folder",
             )
         return known
 

@@ -61,6 +61,7 @@ class EventType(enum.Enum):
     STOP_CHANGED = "stop.changed"
     LISTING_ACCEPTED = "listing.accepted"
     REMOVAL_APPROVED = "removal.approved"
+    DAY_OPENED = "day.opened"
 
 
 class Paid(enum.Enum):
@@ -126,6 +127,7 @@ REQUIRED: Mapping[EventType, frozenset[str]] = {
     # what a person ordered beside the reviewed files: `who` is an id of the directory
     EventType.STOP_CHANGED: frozenset({"order", "who", "reason"}),
     EventType.LISTING_ACCEPTED: frozenset({"who", "until"}),
+    EventType.DAY_OPENED: frozenset({"who", "day"}),
     EventType.REMOVAL_APPROVED: frozenset({"approver", "approval", "taken_units", "before_units"}),
 }
 

@@ -146,6 +146,7 @@ _SENTENCES: Mapping[EventType, str] = {
     EventType.BREAKER_CLEARED: "{breaker} is over",
     EventType.STOP_CHANGED: "{who} ordered {order}: {reason}",
     EventType.LISTING_ACCEPTED: "{who} accepted a listing",
+    EventType.DAY_OPENED: "{who} opened {day} for reservations",
     EventType.REMOVAL_APPROVED: "{approver} approved that {taken_units} of {before_units} units are taken away",
     EventType.TWIN_REMOVED: "{instance} has a second server, {server}, which is deleted",
 }

@@ -57,7 +57,9 @@ class FaultKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Our sign on a server. Another estate's mark is foreign; a server without one is nobody's."""
+    """Our sign on a server. Another estate's mark is foreign; a server without one is nobody's. `since` is when it was
+    put on a server that somebody else had started, and 0 on one that was made under it.
+    """
 
     estate: str
     region: str
@@ -66,6 +68,7 @@ class Mark:
     workload: str
     units: int
     paid: str
+    since: int = 0
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -22,11 +22,13 @@ REMEMBERED_MS = 3_600_000
 
 
 def fail(census: Census, instance: Instance, cause: Cause, text: str, scribe: Scribe) -> Instance:
-    """The instance failed before it was of use, told and counted; what is left of it is deleted."""
+    """The instance failed before it was of use, told and counted; what is left of it is deleted. When that was noticed
+    is each leader's own: another one, which does not know, tells it as an event of its own.
+    """
     census.failures.append(Failure(instance.pool, instance.workload, cause))
     event = scribe.event(
         EventType.INSTANCE_FAILED,
-        instance.name,
+        f"{instance.name}/{scribe.now}",
         cause,
         caused_by=event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name),
         workload=instance.workload,
@@ -121,16 +123,22 @@ def closed(census: Census, instance: Instance, at: int, scribe: Scribe) -> Insta
     """No longer billed: from the time that the provider told, or else from `at`."""
     if instance.started_at and not instance.ended_at:
         instance = replace(instance, ended_at=at)
-        census.events.append(billing.ended(instance, at=at, scribe=scribe))
+        census.events.append(billing.ended(instance, at=at, scribe=scribe, believed=True))
     return instance
 
 
 def lose(census: Census, instance: Instance, at: int, scribe: Scribe) -> Instance:
-    """The instance gone; a loss is recorded unless we let it go ourselves. While the provider did not tell its end, the
-    bill stays open: the provider's own time may follow.
+    """The instance gone; a loss is recorded unless we let it go ourselves. That we asked to have it deleted is no proof
+    that we did: where the provider says that it took what no release was agreed for, it was lost. While the provider
+    did not tell its end, the bill stays open: the provider's own time may follow.
     """
     instance = replace(instance, missing_since=at)
     if instance.released or instance.phase is Phase.FAILED:
+        agreed = instance.release_event.startswith(f"{EventType.RELEASE_ASKED.value}/")
+        if instance.taken and instance.started_at and not agreed:
+            cause, event = lost(instance, at, scribe)
+            census.events.append(event)
+            return replace(instance, phase=Phase.GONE, gone_at=scribe.now, cause=cause, cause_event=event.id)
         if instance.released and not instance.server:
             census.events.append(billing.never_began(instance, scribe))
         return replace(instance, phase=Phase.GONE, gone_at=scribe.now)

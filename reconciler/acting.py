@@ -228,12 +228,12 @@ class Acting:
         pool = self.part.pool_by_name.get(instance.pool)
         window_s = pool.notice_window_s if pool else self.part.estate.region(self.part.region).notice_window
         ends_at = now + (window_s * 1000 if instance.node_once else NOT_THERE_YET_MS)
-        heard = True
+        heard, gone = True, False
         if instance.node_once:
             try:
                 answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at, cause_event=step.told))
             except Gone:  # no node is there to drain: its end is as good as agreed
-                pass
+                gone = True
             except Transient:  # it may have heard: this one drains, and is asked again until it answers
                 heard = False
                 self._done.again += 1
@@ -242,7 +242,7 @@ class Acting:
                 self._instances[step.instance] = replace(instance, release_event=step.told)
                 self._done.undone.append(step)
                 return
-        self._instances[step.instance] = released(instance, step, ends_at=ends_at, heard=heard)
+        self._instances[step.instance] = released(instance, step, ends_at=ends_at, heard=heard, gone=gone)
 
     def _delete(self, step: Step) -> None:
         """Delete a server that is done with; of twins the one that its instance is not, and never the last."""
@@ -279,7 +279,7 @@ class Acting:
     def _adopt(self, step: Step) -> None:
         """Put our mark on a server that a reviewed file hands over; it is paid for from now on."""
         now = self.ports.clock()
-        mark = _mark(self.part, step, self._scribe.epoch)
+        mark = _mark(self.part, step, self._scribe.epoch, since=now)
         try:
             answered(lambda: self.ports.provider.mark(step.server, mark))
         except EbbtideError as error:  # it may be on: then the next listing shows it
@@ -290,14 +290,18 @@ class Acting:
             return
         self._adopting.discard(step.instance)
         instance = replace(
-            requested(step, now, self._scribe.epoch), phase=Phase.BOOTING, server=step.server, started_at=now
+            requested(step, now, self._scribe.epoch),
+            phase=Phase.BOOTING,
+            server=step.server,
+            started_at=now,
+            cause_event=event_id(EventType.INSTANCE_REQUESTED, self.part.region, step.instance),
         )
         self._instances[step.instance] = instance
         self._done.events.append(billing.started(instance, pool=instance.pool, at=now, scribe=self._scribe))
 
     def _disown(self, step: Step) -> None:
         """Take our mark off a server whose adoption is gone; it stays as it is, and is no longer ours."""
-        instance = self._instances[step.instance]
+        instance, now = self._instances[step.instance], self.ports.clock()
         try:
             answered(lambda: self.ports.provider.mark(step.server, None))
         except Gone:
@@ -307,7 +311,7 @@ class Acting:
             return
         if instance.started_at and not instance.ended_at:
             leaving = replace(instance, cause=step.cause)
-            self._done.events.append(billing.ended(leaving, at=self.ports.clock(), scribe=self._scribe))
+            self._done.events.append(billing.ended(leaving, at=now, scribe=self._scribe))
         del self._instances[step.instance]
 
     def _not_done(self, step: Step, error: EbbtideError) -> None:
@@ -317,7 +321,7 @@ class Acting:
         self._done.undone.append(step)
 
 
-def _mark(part: Partition, step: Step, epoch: int) -> Mark:
-    """Our sign for the instance of a step."""
+def _mark(part: Partition, step: Step, epoch: int, *, since: int = 0) -> Mark:
+    """Our sign for the instance of a step; an adopted one is ours `since` then."""
     estate = part.estate.settings.estate
-    return Mark(estate, part.region, step.instance, epoch, step.workload, step.units, step.paid.value)
+    return Mark(estate, part.region, step.instance, epoch, step.workload, step.units, step.paid.value, since)

@@ -3,7 +3,8 @@
 Pure. A workload is at risk while it runs fewer units than its minimum, or than it claims if that is less. After a wait
 the missing units are granted on committed capacity, within what is left of the authority's limit for the day; they are
 returned when reclaimable capacity has held for a while. Money is reserved an hour at a time before it is spent, in
-millionths of the currency; without a known rate nothing is bought.
+millionths of the currency; without a known rate nothing is bought. A paid hour is renewed ahead of its end, and what
+cannot be renewed is given back ahead of it too, so that its drain is paid for.
 """
 
 from __future__ import annotations
@@ -31,11 +32,18 @@ burst boots before the next cycle. A wave that asks for more is restored in step
 
 HOUR_MS = 3_600_000
 
+RENEW_MS = 1_200_000
+"""A paid hour is renewed so long before it ends: time for one more try before it has to be given back."""
+
+RETURN_MS = 600_000
+"""What cannot be renewed goes back so long before its hour ends: a cycle that comes late, the notice and a margin."""
+
 
 @dataclass(frozen=True, slots=True)
 class Risk:
     """One workload's state: short since, healthy since, units granted, until when they are paid and at which rate for a
-    unit-hour, and the day on which its approver was last paged.
+    unit-hour, and the day on which its approver was last paged. `spent` says that what stands beyond the grant goes
+    back because there is no money for it.
     """
 
     short_since: int = 0
@@ -45,6 +53,7 @@ class Risk:
     since_event: str = ""
     rate_micro: int = 0
     paged_on: str = ""
+    spent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +61,8 @@ class Wallet:
     """What each authority and each workload has reserved in the day (a local date as text), in 1e-6 of the currency.
 
     A day that is later than the one in hand is a clock that was set back: it opens no new limit. `epoch` is that of the
-    leader that wrote it; on a `closed` day nothing more is bought, because nobody knows what was.
+    leader that wrote it; on a `closed` day nothing more is bought, because nobody knows what was, until a person
+    (`opened_by`, at `opened_at`) opens it.
     """
 
     day: str = ""
@@ -60,6 +70,8 @@ class Wallet:
     by_workload: Mapping[str, int] = field(default_factory=dict)
     epoch: int = 0
     closed: bool = False
+    opened_by: str = ""
+    opened_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +129,15 @@ def rule(
     day: str,
     scribe: Scribe,
     frozen: frozenset[str] = frozenset(),
+    kept: frozenset[str] = frozenset(),
     money: bool = True,
 ) -> Ruling:
     """Decide every contract's fallback, strictest tier first; `limits_micro` is each authority's limit for one day.
 
-    For `frozen` workloads nothing more is bought and nothing given back (the guard would let no such step out); what
-    stands goes on being paid. Without `money` (nothing can be reserved now) nothing is bought or renewed; what stands
-    stays until it can be paid or must go back.
+    For `frozen` workloads nothing more is bought and nothing given back (the guard would let no such step out), of
+    `kept` ones nothing is given back; what stands goes on being paid. Without `money` (nothing can be reserved now)
+    nothing is bought or renewed; what stands stays until it can be paid, or until it has to go back so that no minute
+    of it is unreserved.
     """
     if money and day > wallet.day:
         wallet = Wallet(day, epoch=wallet.epoch)
@@ -143,13 +157,24 @@ def rule(
                 limits_micro=limits_micro,
                 scribe=scribe,
                 frozen=contract.name in frozen,
+                kept=contract.name in frozen | kept,
                 money=money,
             )
         if risk != Risk():
             ruling.risks[contract.name] = risk
         if risk.granted:
             ruling.granted[contract.name] = risk.granted
+    _keep_paid(ruling, risks, claimed=claims, now=scribe.now)
     return ruling
+
+
+def _keep_paid(ruling: Ruling, risks: Mapping[str, Risk], *, claimed: Mapping[str, Claim], now: int) -> None:
+    """Fallback of what lost its contract is granted to the end of the hour that is paid: whether the contract may go is
+    another's to judge, and a person's to approve.
+    """
+    for name, risk in risks.items():
+        if name not in claimed and risk.granted and now < risk.paid_until:
+            ruling.risks[name], ruling.granted[name] = risk, risk.granted
 
 
 def _watch(ruling: Ruling, contract: Contract, risk: Risk, standing: Standing, minimum: int, scribe: Scribe) -> Risk:
@@ -189,6 +214,7 @@ def _buy(
     limits_micro: Mapping[str, int],
     scribe: Scribe,
     frozen: bool,
+    kept: bool,
     money: bool,
 ) -> Risk:
     """Grant, renew or return one contract's fallback."""
@@ -196,39 +222,51 @@ def _buy(
     without = standing.running - standing.on_fallback
     if risk.granted and without >= minimum:
         since = risk.healthy_since or now
-        if now - since >= EXIT_HOLD_MS and not frozen:
-            return _give_back(ruling, contract, risk, Cause.RECLAIMABLE_HELD, scribe)
         risk = replace(risk, healthy_since=since)
+        # what stands in for a floor's unit stays until that runs
+        stays = min(risk.granted, _whole(standing.floor_owed, standing.lot))
+        if now - since >= EXIT_HOLD_MS and not kept and stays < risk.granted:
+            return _give_back(ruling, contract, risk, Cause.RECLAIMABLE_HELD, scribe, kept=stays)
     elif risk.healthy_since:
         risk = replace(risk, healthy_since=0)
-    waited = risk.short_since and now - risk.short_since >= ENTRY_WAIT_MS
-    short = _whole(minimum - without - standing.floor_owed, standing.lot)
-    # what stands is needed as long as it is short without it: an empty memory pays for it anew, without a wait
-    needed = short if waited else min(short, standing.on_fallback)
-    most = risk.granted + max(0, ruling.fresh) * standing.lot
-    missing = risk.granted if frozen else min(most, max(risk.granted, needed))
-    renewing = bool(risk.granted) and now < risk.paid_until
-    if not money or not missing or (missing == risk.granted and renewing):
+    missing = _missing(risk, standing, minimum - without, now=now, fresh=ruling.fresh, frozen=frozen)
+    if not money:
+        if risk.granted and not frozen and 0 < risk.paid_until <= now + RETURN_MS:
+            return _give_back(ruling, contract, risk, Cause.AUTHORITY_SPENT, scribe)
         return risk
-    ceilings = (
-        (
-            limits_micro.get(contract.fallback.authority or "", 0),
-            ruling.wallet.reserved_micro,
-            contract.fallback.authority,
-        ),
-        (_own_limit(contract), ruling.wallet.by_workload, contract.name),
+    renewing = bool(risk.granted) and now < risk.paid_until - RENEW_MS
+    if not missing or (missing == risk.granted and renewing):
+        return risk
+    wallet, who = ruling.wallet, contract.fallback.authority or ""
+    left = min(
+        limits_micro.get(who, 0) - wallet.reserved_micro.get(who, 0),
+        _own_limit(contract) - wallet.by_workload.get(contract.name, 0),
     )
-    left = min(ceiling - spent.get(who or "", 0) for ceiling, spent, who in ceilings)
-    left = 0 if ruling.wallet.closed else left
+    left = 0 if wallet.closed else left
     purse = _Purse(left, standing.unit_hour_micro, renewing, standing.lot)
     after = _reserve(ruling, contract, risk, missing, purse, scribe)
     ruling.fresh -= max(0, after.granted - risk.granted) // standing.lot
     return after
 
 
+def _missing(risk: Risk, standing: Standing, units: int, *, now: int, fresh: int, frozen: bool) -> int:
+    """How many units to have as fallback now, of the `units` that it is short of without any.
+
+    Ahead of the end of a paid hour only what stands is renewed: growth comes a cycle later, with an hour of its own.
+    """
+    waited = risk.short_since and now - risk.short_since >= ENTRY_WAIT_MS
+    short = _whole(units - standing.floor_owed, standing.lot)
+    # what stands is needed as long as it is short without it: an empty memory pays for it anew, without a wait
+    needed = short if waited else min(short, standing.on_fallback)
+    ahead = risk.paid_until - RENEW_MS <= now < risk.paid_until
+    if frozen or (risk.granted and ahead):
+        return risk.granted
+    return min(risk.granted + max(0, fresh) * standing.lot, max(risk.granted, needed))
+
+
 @dataclass(frozen=True, slots=True)
 class _Purse:
-    """What is left to reserve, what a unit-hour costs now (None: unknown), and whether an hour is paid already."""
+    """What is left to reserve, what a unit-hour costs now (None: unknown), and whether the hour in hand goes on."""
 
     left_micro: int
     unit_hour_micro: int | None
@@ -257,16 +295,22 @@ def _reserve(ruling: Ruling, contract: Contract, risk: Risk, units: int, purse: 
         fresh = min(fresh, 0 if purse.renewing else risk.granted)
     left, late = max(0, purse.left_micro), 0 if purse.renewing else _unpaid(risk, scribe.now)
     paid_late = min(left, late)
-    bought = min(fresh, (left - paid_late) // (rate * purse.lot) * purse.lot) if rate else 0
+    # what joins an hour that was renewed ahead is paid to the end of that
+    span = max(HOUR_MS, risk.paid_until - scribe.now) if purse.renewing else HOUR_MS
+    each = -(-rate * span // HOUR_MS)
+    bought = min(fresh, (left - paid_late) // (each * purse.lot) * purse.lot) if each else 0
     if bought < units - (risk.granted if purse.renewing else 0):
         risk = _page(ruling, contract, risk, units, purse, scribe)
+        if not purse.renewing and risk.granted and scribe.now < risk.paid_until - RETURN_MS:
+            return risk  # its hour is not over: the approver, or another day, may still give what is missing
     if bought or late:
-        _write_down(ruling, contract, risk, _Amount(bought * rate + paid_late, paid_late, late - paid_late), scribe)
+        _write_down(ruling, contract, risk, _Amount(bought * each + paid_late, paid_late, late - paid_late), scribe)
     if bought == 0:
         return risk if purse.renewing else _give_back(ruling, contract, risk, Cause.AUTHORITY_SPENT, scribe)
-    granted = risk.granted + bought if purse.renewing else bought
-    until = risk.paid_until if purse.renewing else scribe.now + HOUR_MS
-    return replace(risk, granted=granted, paid_until=until, rate_micro=rate)
+    if purse.renewing:
+        return replace(risk, granted=risk.granted + bought, rate_micro=rate)
+    until = max(risk.paid_until, scribe.now) + HOUR_MS
+    return replace(risk, granted=bought, paid_until=until, rate_micro=rate, spent=bought < risk.granted)
 
 
 def _unpaid(risk: Risk, now: int) -> int:
@@ -340,7 +384,8 @@ def _page(ruling: Ruling, contract: Contract, risk: Risk, units: int, purse: _Pu
     return replace(risk, paged_on=ruling.wallet.day)
 
 
-def _give_back(ruling: Ruling, contract: Contract, risk: Risk, cause: Cause, scribe: Scribe) -> Risk:
+def _give_back(ruling: Ruling, contract: Contract, risk: Risk, cause: Cause, scribe: Scribe, *, kept: int = 0) -> Risk:
+    """Grant no more than `kept` units; what stands beyond them goes back."""
     if risk.granted:
         ruling.events.append(
             scribe.event(
@@ -352,7 +397,9 @@ def _give_back(ruling: Ruling, contract: Contract, risk: Risk, cause: Cause, scr
                 data={"authority": contract.fallback.authority or ""},
             )
         )
-    return replace(risk, granted=0, paid_until=0, healthy_since=0, rate_micro=0)
+    if kept:
+        return replace(risk, granted=kept, spent=False)
+    return replace(risk, granted=0, paid_until=0, healthy_since=0, rate_micro=0, spent=cause is Cause.AUTHORITY_SPENT)
 
 
 def _currency(contract: Contract) -> str:

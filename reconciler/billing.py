@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
-from pools.provider import Lifecycle, LifecycleKind
+from pools.provider import Lifecycle, LifecycleKind, Mark
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Instance, number_in
 
@@ -33,14 +33,14 @@ def heard(happened: Lifecycle, instance: Instance, scribe: Scribe) -> tuple[Inst
     return instance, ()
 
 
-def found_again(instance: Instance, *, active: bool, scribe: Scribe) -> tuple[Instance, tuple[Event, ...]]:
+def found_again(instance: Instance, mark: Mark | None, scribe: Scribe) -> tuple[Instance, tuple[Event, ...]]:
     """An instance that only its mark remembers. One that somebody else started ran when it was adopted: no event of the
-    provider begins its bill with us.
+    provider begins its bill with us, the mark says since when it is ours.
     """
-    if number_in(instance.name, scribe.region) > 0 or not active:
+    if mark is None or not mark.since:
         return instance, ()
-    after = replace(instance, started_at=scribe.now)
-    return after, (started(after, pool=after.pool, at=scribe.now, scribe=scribe),)
+    after = replace(instance, started_at=mark.since)
+    return after, (started(after, pool=after.pool, at=mark.since, scribe=scribe),)
 
 
 def purpose(instance: Instance, region: str) -> Cause:
@@ -86,14 +86,16 @@ def moved(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:
     )
 
 
-def ended(instance: Instance, *, at: int, scribe: Scribe) -> Event:
+def ended(instance: Instance, *, at: int, scribe: Scribe, believed: bool = False) -> Event:
     """Billing of the instance ends at `at`. Why it went is what its notice, release, failure or loss says; of one that
-    runs on without us nothing else does.
+    runs on without us nothing else does. What is only `believed`, by a time of ours, is an event beside the one that
+    the provider's word makes.
     """
     disowned = instance.cause is Cause.DISOWNED_BY_REVIEW
+    ours = number_in(instance.name, scribe.region) > 0  # what we give back ends by no word of the provider
     return scribe.event(
         EventType.INSTANCE_ENDED,
-        life_of(instance),
+        f"{instance.name}/{at}" if believed and ours else life_of(instance),
         instance.cause if disowned else Cause.ACCOUNTING,
         at=at,
         caused_by=event_id(EventType.INSTANCE_STARTED, scribe.region, instance.name),

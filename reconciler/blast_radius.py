@@ -21,6 +21,9 @@ from repo_layout.documents import GuardLimits
 PAUSE_MS = 900_000
 """Three cycles of five minutes: whoever did not decide for so long was away, whatever the reason."""
 
+RETURNS = frozenset({Cause.RECLAIMABLE_HELD, Cause.AUTHORITY_SPENT})
+"""Why fallback goes back: it is needed no longer, or nobody's money is left for it."""
+
 History = tuple[tuple[int, int], ...]
 
 NO_FLEET = Fleet()
@@ -31,7 +34,8 @@ class GuardState:
     """What the guard let through in its window: (time, number) by kind, and complete cycles since it last was blind.
 
     `judged_at` and `epoch` are those of the last cycle, `silent` the workloads whose scheduler did not answer in it,
-    and `doubted` says that its clock was not believed. A new memory has seen nothing yet: it begins as after an outage.
+    and `doubted` says that its clock was not believed. `others` are instances that leaders of before released, with the
+    time. A new memory has seen nothing yet: it begins as after an outage.
     """
 
     released: History = ()
@@ -42,6 +46,7 @@ class GuardState:
     epoch: int = 0
     silent: frozenset[str] = frozenset()
     doubted: bool = False
+    others: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,7 @@ def spends(step: Step, fleet: Fleet) -> StepKind | None:
 
 def returns_fallback(step: Step) -> bool:
     """Whether a release gives fallback back that the arbiter grants no longer."""
-    return step.kind is StepKind.RELEASE and step.paid is Paid.FALLBACK and step.cause is Cause.RECLAIMABLE_HELD
+    return step.kind is StepKind.RELEASE and step.paid is Paid.FALLBACK and step.cause in RETURNS
 
 
 def agreed(step: Step, fleet: Fleet) -> bool:
@@ -114,7 +119,17 @@ def aged(
         judged_at=now,
         epoch=epoch,
         silent=silent,
+        others=tuple((name, min(at + leap_ms, now)) for name, at in state.others if at + leap_ms > horizon),
     )
+
+
+def witnessed(state: GuardState, let_go: Mapping[str, int], now: int) -> GuardState:
+    """The state with what leaders of before released, as far as it can be told: the window outlasts a takeover. What
+    comes to light again is counted once.
+    """
+    known = dict(state.others)
+    new = {name: min(at, now) for name, at in let_go.items() if name not in known}
+    return replace(state, others=(*state.others, *sorted(new.items()))) if new else state
 
 
 def spent(state: GuardState, at: int, counts: Mapping[StepKind, int]) -> GuardState:
@@ -154,8 +169,9 @@ def rooms(fleet: Fleet, limits: GuardLimits, state: GuardState) -> dict[StepKind
     classes = " + ".join(f"{by_phase[phase]} {phase.value}" for phase in Phase if by_phase[phase]) or "none"
     share = max(1, len(alive) * limits.release_share // 100)
     shown = f"at most {limits.release_share} % of {len(alive)} alive ({classes}) and at most {limits.release_count}"
+    released = (*state.released, (0, len(state.others)))
     limited = (
-        (StepKind.RELEASE, "released", state.released, min(limits.release_count, share), shown),
+        (StepKind.RELEASE, "released", released, min(limits.release_count, share), shown),
         (StepKind.ACQUIRE, "acquired", state.acquired, limits.acquire_count, ""),
         (StepKind.REPLACE, "replaced", state.replaced, limits.replace_count, ""),
     )

@@ -18,7 +18,7 @@ from reconciler.doubts import improbable, shown
 from reconciler.drafts import Scribe
 from reconciler.fleet import Debt, Fleet, Instance, Phase, number_in
 from reconciler.hearing import hear
-from reconciler.membership import as_ever, as_node
+from reconciler.membership import as_ever, as_node, asked_at
 from reconciler.past import past
 from reconciler.sight import Census, Sight
 from reconciler.sighting import Rows, missed, sort_rows, tell_strays
@@ -73,6 +73,8 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         silent = after.workload in sight.silent_workloads
         after, joined = as_node(after, view, scribe, silent=silent)
         census.events += joined
+        if after.released and after.drain_asked and not before.released:  # by a leader of before
+            census.let_go[name] = asked_at(after.release_event, sight.now)
         owed = _owed(before, after)
         if owed is not None:
             debts.setdefault(name, owed)
@@ -118,7 +120,7 @@ def _owed(before: Instance, after: Instance) -> Debt | None:
 
 def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sight, scribe: Scribe) -> None:
     """Billing follows the provider's own times: from active until deleted or failed."""
-    for happened in sight.signals.lifecycle:
+    for happened in sorted(sight.signals.lifecycle, key=lambda one: one.at):
         instance = instances.get(happened.name)
         if instance is None:
             census.unheard |= not sight.whole
@@ -127,6 +129,8 @@ def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sigh
             continue
         if happened.kind is LifecycleKind.DELETED and not instance.end_told:
             instance = replace(instance, end_told=True)
+        if happened.kind in billing.ENDS and happened.taken:
+            instance = replace(instance, taken=True)
         instances[instance.name], events = billing.heard(happened, instance, scribe)
         census.events += events
 
@@ -137,9 +141,15 @@ def _tell_past(
     """What nobody knows any more, and no whole listing shows: its events, and what is left of it at its scheduler."""
     if not sight.whole:
         return
+    known = instances.keys() | rows.keys()
+    census.let_go |= {
+        end.name: end.at
+        for end in sight.signals.lifecycle
+        if end.kind is LifecycleKind.DELETED and not end.taken and end.name not in known
+    }
     events, left = past(
         sight.signals,
-        instances.keys() | rows.keys(),
+        known,
         estate=sight.estate,
         projects=sight.projects,
         nodes=sight.nodes,
@@ -182,9 +192,9 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
         workloads=sight.workloads,
     )
     for restored in rows.restored:
-        active = rows.known[restored.name].status is Status.ACTIVE
         instance = replace(restored, unsure_since=sight.now)
-        instances[instance.name], events = billing.found_again(instance, active=active, scribe=scribe)
+        mark = rows.known[restored.name].mark
+        instances[instance.name], events = billing.found_again(instance, mark, scribe)
         census.events += events
     census.restored = rows.restored
     census.foreign = rows.foreign
@@ -200,6 +210,9 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
     facts = (instance.missing_since, instance.server, instance.pool, instance.phase)
     if facts != (0, row.id, pool, phase):
         instance = replace(shown(instance), server=row.id, pool=pool, phase=phase)
+    if instance.phase is Phase.FAILED and row.status is not Status.ERROR and instance.name in sight.nodes:
+        # it came after all, and works: drained first, like any other
+        return replace(instance, phase=Phase.DRAINING, released=True, ends_at=sight.now)
     # as a node, or nobody can say
     seen = instance.name in sight.nodes or instance.workload in sight.silent_workloads
     if row.status is Status.ERROR and instance.starting:

@@ -15,7 +15,7 @@ from contracts.approval import SignedApproval
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import ForwardCapacities, Listing, Quota, RateCard, Reclaim, Signals
-from reconciler import arbiter, blast_radius, breakers, census, claims, diff, guard, refusals, removals
+from reconciler import arbiter, blast_radius, breakers, census, claims, diff, guard, opening, refusals, removals
 from reconciler.adoption import adoption_steps
 from reconciler.appraisal import Appraisal, Appraiser
 from reconciler.desired import Facts, Partition, problem, wanted
@@ -140,7 +140,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     facts = _facts(seen, claimed, counted, appraisal, ruling, reclaims=reclaims, paused=paused)
     placement = place(problem(part, facts), last=memory.placement)
     found = _difference(part, memory, seen, counted, placement, _Told(claimed, claim_events, ruling))
-    verdict = _judge(part, memory, found.steps, eyes, counted.fleet, claimed=claimed, appraisal=appraisal)
+    verdict = _judge(part, memory, found.steps, eyes, counted, claimed=claimed, appraisal=appraisal)
     standing = _standing(part, memory, seen, eyes, removal, scribe)
     told, given = refusals.tell(verdict.refused, memory.refusals, scribe)
     after = replace(
@@ -179,7 +179,7 @@ def _judge(
     memory: Memory,
     steps: tuple[Step, ...],
     eyes: guard.Eyes,
-    fleet: Fleet,
+    counted: Census,
     *,
     claimed: Mapping[str, claims.Claim],
     appraisal: Appraisal,
@@ -188,11 +188,12 @@ def _judge(
     return guard.judge(
         steps,
         eyes=eyes,
-        fleet=fleet,
+        fleet=counted.fleet,
         limits=part.estate.region(part.region).guard,
         state=memory.guard,
         ground=ground_of(part),
-        spreads=spreads_of(part, fleet, claimed, appraisal.offers, growing=growing),
+        spreads=spreads_of(part, counted.fleet, claimed, appraisal.offers, growing=growing),
+        let_go=counted.let_go,
     )
 
 
@@ -215,8 +216,11 @@ def _standing(
     began: tuple[Event, ...] = ()
     if memory.guard.epoch != memory.epoch:
         term = {"term": memory.epoch}
-        began = (scribe.event(EventType.LEADER_BEGAN, f"{memory.epoch}", Cause.LEASE_TAKEN, data=term),)
-    return _Standing((*began, *orders, *tripped, *removals.told(removal.approved, scribe)), standing, order)
+        # where store and disks were lost, a term that touched nothing left no trace of its number
+        subject = f"{memory.epoch}/{scribe.now}"
+        began = (scribe.event(EventType.LEADER_BEGAN, subject, Cause.LEASE_TAKEN, data=term),)
+    opened = opening.told(memory.wallet, seen.wallet, scribe)
+    return _Standing((*began, *orders, *opened, *tripped, *removals.told(removal.approved, scribe)), standing, order)
 
 
 def _facts(
@@ -274,7 +278,9 @@ def _difference(
             join_timeout_s=part.estate.region(part.region).join_timeout,
             ranks={c.name: c.tier.rank for c in part.contracts},
             shortfall_events={name: risk.since_event for name, risk in risks.items() if risk.since_event},
+            unpaid={name: risk.granted for name, risk in risks.items() if risk.spent},
             moves=placement.moves,
+            shown=frozenset(seen.schedulers.nodes),
             extra=twins + adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),
         )
     )
@@ -350,7 +356,10 @@ def _rule(
     running: dict[str, int] = defaultdict(int)
     on_fallback: dict[str, int] = defaultdict(int)
     on_floor: dict[str, int] = defaultdict(int)
+    unseen: set[str] = set()  # fallback stands where nobody knows what else does
     for instance in fleet.instances.values():
+        if instance.paid is Paid.FALLBACK and instance.project not in eyes.complete_projects:
+            unseen.add(instance.workload)
         if instance.ready:
             running[instance.workload] += instance.units
             if instance.paid is Paid.FALLBACK:
@@ -384,6 +393,7 @@ def _rule(
         day=seen.day,
         scribe=scribe,
         frozen=frozen,
+        kept=frozenset(unseen),
     )
 
 

@@ -20,6 +20,11 @@ from reconciler.fleet import Debt, Fleet, Instance, Phase, name_of, number_in
 from reconciler.problem import Move
 from reconciler.steps import Step, StepKind, step_of
 
+MOST_ASKED = 6
+"""A node whose scheduler shows it in no drain is asked so often, cycle by cycle, before its end is held to be agreed:
+an answer is a word, and no drain.
+"""
+
 LAST_RANK = 6
 """Behind the five tiers: work without a contract."""
 
@@ -66,7 +71,9 @@ class Inputs:
 
     `claim_events` name the event behind each workload's present claim, `shortfall_events` the one behind its fallback,
     `ranks` each workload's tier (1 is strictest), `join_timeout_s` how long a node may be away. Nothing is planned
-    outside `owned_projects`. `extra` are adoptions, disownings and quarantines.
+    outside `owned_projects`. `shown` are nodes that a scheduler shows now. `extra` are adoptions, disownings and
+    quarantines. `unpaid` names the workloads without money for all of their fallback, with the units that are still
+    paid.
     """
 
     wanted: tuple[Wanted, ...]
@@ -81,12 +88,15 @@ class Inputs:
     ranks: Mapping[str, int] = field(default_factory=dict)
     shortfall_events: Mapping[str, str] = field(default_factory=dict)
     moves: tuple[Move, ...] = ()
+    shown: frozenset[str] = frozenset()
     extra: tuple[Step, ...] = ()
+    unpaid: Mapping[str, int] = field(default_factory=dict)
 
 
 def difference(inputs: Inputs) -> Difference:
     """All steps from the observed fleet to the wanted one."""
     by_slot, moved = _slots(inputs.fleet)
+    spent = _unpaid(inputs, by_slot)
     owed: dict[str, list[Debt]] = defaultdict(list)
     for debt in inputs.fleet.debts:
         owed[debt.workload].append(debt)
@@ -113,6 +123,7 @@ def difference(inputs: Inputs) -> Difference:
         *_asked_before(inputs),
         *adds,
         *_moved_away(inputs, moved),
+        *(step_of(StepKind.RELEASE, instance, Cause.AUTHORITY_SPENT) for instance in spent),
         *_emptied(inputs, [i for i in surplus if not _away(i, inputs)]),
         *_lost_to_scheduler(inputs, by_slot.values()),
     )
@@ -138,6 +149,25 @@ def _slots(fleet: Fleet) -> tuple[dict[tuple[str, str], list[Instance]], list[In
         elif instance.supply:
             by_slot[instance.workload, instance.pool].append(instance)
     return by_slot, moved
+
+
+def _unpaid(inputs: Inputs, by_slot: dict[tuple[str, str], list[Instance]]) -> list[Instance]:
+    """Takes out of the supply the fallback that no money is left for, those that work the least first. It goes whatever
+    the placement makes of its place: a floor that it stood in for is bought as a floor.
+    """
+    going: list[Instance] = []
+    for workload, paid in inputs.unpaid.items():
+        slots = [have for slot, have in by_slot.items() if slot[0] == workload]
+        bought = sorted((i for have in slots for i in have if i.paid is Paid.FALLBACK), key=_dearest_last)
+        over = sum(i.units for i in bought) - paid
+        for instance in bought:
+            if over > 0:
+                over -= instance.units
+                going.append(instance)
+    names = {instance.name for instance in going}
+    for slot, have in by_slot.items():
+        by_slot[slot] = [i for i in have if i.name not in names]
+    return going
 
 
 def _urgency(step: Step, ranks: Mapping[str, int]) -> tuple[bool, bool, int]:
@@ -220,7 +250,8 @@ def _unfilled(wants: list[Wanted], have: list[Instance], missing: int) -> Iterab
 
 def _cleanups(inputs: Inputs) -> Iterable[Step]:
     """Servers in ERROR, drained ones and ends of agreed returns: removed without further ado; gone ones leave their
-    scheduler. One that became a node after its release was decided is asked to drain before anything else.
+    scheduler. One that became a node after its release was decided is asked to drain before anything else, and so is
+    one that answered and does not.
     """
     for instance in inputs.fleet.instances.values():
         if instance.phase is Phase.FAILED and instance.server:
@@ -230,12 +261,22 @@ def _cleanups(inputs: Inputs) -> Iterable[Step]:
             over = instance.released and inputs.now >= instance.ends_at
             if drained in ("verified", "overrun"):
                 yield step_of(StepKind.DELETE, instance, Cause.DRAINED if drained == "verified" else instance.cause)
-            elif instance.released and instance.node_once and not instance.drain_asked and not instance.noticed:
+            elif instance.released and not instance.noticed and _unheard(instance, inputs):
                 yield step_of(StepKind.RELEASE, instance, instance.cause)
             elif over:
                 yield step_of(StepKind.DELETE, instance, instance.cause)
         elif instance.phase is Phase.GONE and instance.joined_at and not instance.deregistered:
             yield step_of(StepKind.DEREGISTER, instance, instance.cause)
+
+
+def _unheard(instance: Instance, inputs: Inputs) -> bool:
+    """Whether a released node has to be asked (again): no answer came, or it is there, as far as its scheduler can say,
+    and was not seen to drain.
+    """
+    if not instance.node_once or instance.drain_asked:
+        return False
+    held = instance.workload in inputs.claims and inputs.claims[instance.workload].held
+    return not instance.asked or (instance.asked < MOST_ASKED and (held or instance.name in inputs.shown))
 
 
 def _acquire(inputs: Inputs, want: Wanted, owed: list[Debt], sources: list[Instance], offset: int) -> Step:

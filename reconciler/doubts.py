@@ -54,7 +54,7 @@ def judge(instance: Instance, ended_at: int, view: NodeView | None, sight: Sight
         return Absence.GONE
     if contradicted(instance, view, sight):
         return Absence.MISSING
-    if let_go or instance.noticed or borne_out(instance, sight):
+    if let_go or _expired(instance, sight) or borne_out(instance, sight):
         return Absence.GONE
     if too_young(instance, sight):
         return Absence.YOUNG
@@ -126,6 +126,11 @@ def borne_out(instance: Instance, sight: Sight) -> bool:
 def accepted(instance: Instance, sight: Sight) -> bool:
     """Whether a person accepted a listing that already lacked it."""
     return 0 < instance.missing_since <= sight.accepted_at
+
+
+def _expired(instance: Instance, sight: Sight) -> bool:
+    """Whether its notice explains that it is gone: that says when, and before then the listing alone speaks."""
+    return instance.noticed and sight.now >= instance.ends_at
 
 
 def _outlasted(instance: Instance, sight: Sight) -> bool:

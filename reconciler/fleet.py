@@ -45,12 +45,13 @@ class Instance:
     `started_at` and `ended_at` bound what the provider bills, `cause` and `cause_event` say why it is in its present
     phase. `missing_since` is set while complete listings do not show it and nothing explains that: so many
     `missing_listings`, the last one of `missing_at`. `gone_at` is when it was held to be gone, `end_told` says that the
-    provider itself said so, `found_at` is when a listing brought it back all the same, and `unsure_since` since when it
-    is known from a listing alone: whether it was ever a node, nobody remembers. `moving_to` is
-    the instance that takes over its work: once that one is there, this one is released. `notices` are the ends that
-    stand, by reclaim; `release_event` is the event by which its release stands in the ledger, `drain_asked` says that
-    its node heard of it, and `deregistered` that it left its scheduler. `left_at` is set while its scheduler, which
-    answers, does not show it though it had joined.
+    provider itself said so and `taken` that it was the provider who ended it, `found_at` is when a listing brought
+    it back all the same, and `unsure_since` since when it is known from a listing alone: whether it was ever a
+    node, nobody remembers. `moving_to` is the instance that takes over its work: once that one is there, this one
+    is released. `notices` are the ends that stand, by reclaim; `release_event` is the event by which its release
+    stands in the ledger, `asked` how often its node answered that it heard of it, `drain_asked` that it needs no
+    word any more: it was seen to drain, or is no node; and `deregistered` that it left its scheduler. `left_at` is
+    set while its scheduler, which answers, does not show it though it had joined.
     """
 
     name: str
@@ -85,8 +86,10 @@ class Instance:
     missing_listings: int = 0
     gone_at: int = 0
     end_told: bool = False
+    taken: bool = False
     found_at: int = 0
     unsure_since: int = 0
+    asked: int = 0
 
     @property
     def supply(self) -> bool:

@@ -34,6 +34,8 @@ FEW = 3
 
 GIB = 2**30
 
+NOBODY: Mapping[str, int] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Eyes:
@@ -99,8 +101,12 @@ def judge(
     state: GuardState,
     ground: Ground,
     spreads: Mapping[str, Spread],
+    let_go: Mapping[str, int] = NOBODY,
 ) -> Verdict:
-    """Which of the steps may go out, and why each other one may not."""
+    """Which of the steps may go out, and why each other one may not; `let_go` are releases by leaders of before that
+    came to light now, with their times.
+    """
+    state = blast_radius.witnessed(state, let_go, eyes.now)
     state = blast_radius.aged(
         state, now=eyes.now, epoch=eyes.epoch, leap_ms=eyes.leap_ms, silent=eyes.silent_workloads, limits=limits
     )

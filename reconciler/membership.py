@@ -58,6 +58,8 @@ def as_node(
             cause=Cause.DRAINED,
             cause_event=view.draining_for or instance.cause_event,
         )
+    if instance.released and not instance.drain_asked and (view.draining_until or view.drained):
+        instance = replace(instance, drain_asked=True)  # it heard, whatever became of the answer
     phase = instance.phase
     if instance.supply:
         phase = Phase.SERVING if view.busy_units else Phase.JOINED
@@ -86,6 +88,12 @@ def _drains_unasked(instance: Instance, view: NodeView, scribe: Scribe) -> bool:
     if view.draining_for:
         return view.draining_until > 0 and view.draining_for.startswith(f"{EventType.RELEASE_ASKED.value}/")
     return view.draining_until > 0 and not instance.joined_at and instance.epoch < scribe.epoch
+
+
+def asked_at(release: str, otherwise: int) -> int:
+    """When a release that others decided was told, by the id of its event."""
+    subject, _, at = release.rpartition("/")
+    return int(at) if at.isdecimal() and subject.startswith(f"{EventType.RELEASE_ASKED.value}/") else otherwise
 
 
 def _joined(instance: Instance, view: NodeView, scribe: Scribe) -> Event:

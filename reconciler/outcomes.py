@@ -92,14 +92,17 @@ def named(steps: Iterable[Step], fleet: Fleet, scribe: Scribe) -> list[Step]:
     return found
 
 
-def released(instance: Instance, step: Step, *, ends_at: int, heard: bool) -> Instance:
-    """The instance after its release was asked for; a node that has not `heard` of it is asked again."""
+def released(instance: Instance, step: Step, *, ends_at: int, heard: bool, gone: bool = False) -> Instance:
+    """The instance after its release was asked for. A node that answered that it `heard` of it may not have: it is
+    asked again until it is seen to drain, unless it said that there is no such node (`gone`).
+    """
     return replace(
         instance,
         phase=Phase.DRAINING,
         released=True,
         release_event=step.told,
-        drain_asked=heard and instance.node_once,
+        drain_asked=gone and instance.node_once,
+        asked=instance.asked + (heard and instance.node_once),
         ends_at=ends_at,
         cause=step.cause,
         cause_event=step.told,

@@ -87,11 +87,12 @@ def _relive(life: list[Lifecycle], notices: Iterable[Notice], events: list[Event
     instance = from_mark(end.mark, server=end.server, project=end.project, pool=life[0].pool, at=life[0].at)
     if instance is None:
         return None
-    for one in life:
+    # a stream that tells things in another order tells the same things
+    for one in sorted(life, key=lambda one: one.at):
         if one.server == end.server:
             instance, told = billing.heard(one, instance, scribe)
             events += told
-    for notice in notices:
+    for notice in sorted(notices, key=lambda said: (said.withdrawn_at or said.issued_at, said.withdrawn, said.id)):
         if notice.server in ("", end.server):
             instance, told, _ = hear(notice, instance, {}, scribe)
             events += told

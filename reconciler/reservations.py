@@ -9,20 +9,17 @@ nothing is bought on it until a person says what was spent.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 
-from contracts.errors import EbbtideError, Refused
+from contracts.errors import EbbtideError
 from ledger.events import EventType, Paid
 from reconciler.arbiter import Risk, Wallet
 from reconciler.cycle import Decision, Memory, Seen
 from reconciler.leadership import Leadership
-from reconciler.lease import LARGEST
 from reconciler.ports import Store
 from reconciler.steps import ADDS, Step
-
-KINDS = {"by_workload": dict, "closed": bool, "day": str, "epoch": int, "reserved_micro": dict}
+from reconciler.wallets import read_wallet, write_wallet
 
 
 class Reservations:
@@ -90,12 +87,15 @@ def succeed(stored: Wallet | None, copy: Wallet, *, day: str, leadership: Leader
     wallet = stored or Wallet()
     latest = max(day, wallet.day, copy.day)
     parts = [part for part in (wallet, copy) if part.day == latest]
+    last_word = max((*parts, Wallet()), key=lambda part: part.opened_at)
     return Wallet(
         latest,
         _largest([part.reserved_micro for part in parts]),
         _largest([part.by_workload for part in parts]),
         epoch=epoch,
         closed=any(part.closed for part in parts) or not known,
+        opened_by=last_word.opened_by,
+        opened_at=last_word.opened_at,
     )
 
 
@@ -128,36 +128,3 @@ def _without_purchases(decision: Decision, wallet: Wallet, risks: Mapping[str, R
         events=tuple(event for event in decision.events if event.type is not EventType.FALLBACK_RESERVED),
     )
     return left, home
-
-
-def open_day(store: Store, *, key: str, day: str) -> None:
-    """A person's word that what stands in the wallet is all that was reserved in the day, and nothing where there is
-    none: a new estate begins so, and a closed day opens. Raises what the store raises.
-    """
-    found = store.get(key)
-    stored = read_wallet(found.value) if found else Wallet()
-    wallet = replace(stored, closed=False) if stored.day >= day else Wallet(day, epoch=stored.epoch)
-    store.put(key, write_wallet(wallet), expected=found.revision if found else "")
-
-
-def write_wallet(wallet: Wallet) -> bytes:
-    """The wallet as it stands in the store: one line of JSON with its keys in order."""
-    return (json.dumps(asdict(wallet), sort_keys=True, separators=(",", ":")) + "\n").encode()
-
-
-def read_wallet(raw: bytes) -> Wallet:
-    """The wallet that was written so; `Refused` for anything else: damage does not say that nothing was reserved."""
-    try:
-        found = json.loads(raw)
-        fields = {key: type(value) for key, value in found.items()} if isinstance(found, dict) else {}
-        wallet = Wallet(**found) if fields == KINDS else None
-    except (ValueError, RecursionError):
-        wallet = None
-    if wallet is None or not _sound(wallet) or write_wallet(wallet) != raw:
-        raise Refused("the wallet in the store is damaged: a person has to say what was reserved, and open the day")
-    return wallet
-
-
-def _sound(wallet: Wallet) -> bool:
-    numbers = (wallet.epoch, *wallet.reserved_micro.values(), *wallet.by_workload.values())
-    return all(type(number) is int and 0 <= number <= LARGEST for number in numbers)

@@ -44,7 +44,8 @@ class Census:
 
     `restored` are instances that only their marks remember, `twins` second servers that may be deleted. `unheard`: the
     provider spoke of a server that we could not know, for want of a whole listing: ask again. `missed`: it spoke of one
-    that we know only now: ask from the beginning.
+    that we know only now: ask from the beginning. `let_go` are instances that leaders of before released, and nobody
+    here remembers, with the time, as far as it can be told.
     """
 
     fleet: Fleet
@@ -56,6 +57,7 @@ class Census:
     strays: list[Stray] = field(default_factory=list)
     restored: list[Instance] = field(default_factory=list)
     twins: list[Server] = field(default_factory=list)
+    let_go: dict[str, int] = field(default_factory=dict)
     foreign: int = 0
     unheard: bool = False
     missed: bool = False

@@ -124,11 +124,13 @@ def missed(rows: Rows, instances: Mapping[str, Instance]) -> bool:
 
 
 def tell_strays(strays: Iterable[Stray], told: frozenset[str], scribe: Scribe) -> list[Event]:
-    """An event for each server that is in quarantine now and whose id was not told before in this term."""
+    """An event for each server that comes into quarantine now. Each time has its own event: the reason may be another,
+    and only the leader of a term sees it.
+    """
     return [
         scribe.event(
             EventType.QUARANTINED,
-            f"{stray.row.id}/{scribe.epoch}",
+            f"{stray.row.id}/{scribe.epoch}/{scribe.now}",
             Cause.NOT_OURS,
             pool=stray.row.pool,
             instance=stray.row.mark.name if stray.row.mark else "",

@@ -21,6 +21,9 @@ OUTAGE_MS = 15 * 60_000
 RAMP = (8, 4, 2)
 """The first three seeing cycles after blindness get an eighth, a quarter and a half of each limit; then all holds."""
 
+RETURNS = frozenset({Cause.RECLAIMABLE_HELD, Cause.AUTHORITY_SPENT})
+"""Why fallback goes back: it is needed no longer, or nobody's money is left for it."""
+
 
 class Tally:
     """When things of one kind were decided."""
@@ -52,14 +55,20 @@ class Windows:
         """Note how many servers stand; the most of late is the denominator of shares."""
         window = scene.ground.limits.window * 1000
         self._alive = [(at, n) for at, n in self._alive if at > scene.now - window - OUTAGE_MS]
-        self._alive.append((scene.now, len(scene.standing)))
+        self.grown(scene)
         for tally in self.tallies.values():
             tally.forget(scene.now - 4 * window - OUTAGE_MS)
+
+    def grown(self, scene: Scene) -> None:
+        """Note what stands at this moment: what came and went between two looks was listed by some replica."""
+        self._alive.append((scene.now, len(scene.standing)))
 
     def count(self, scene: Scene, act: Act) -> tuple[str, int, int] | None:
         """What the act is (released, acquired or replaced), when it was decided, how many there are in the window that
         ends there; None for what has no limit.
         """
+        if act.call is Call.CREATE and act.fresh:
+            self.grown(scene)
         kind = kind_of(scene, act)
         if not kind:
             return None
@@ -101,7 +110,7 @@ def kind_of(scene: Scene, act: Act) -> str:
 def _returns_fallback(scene: Scene, act: Act) -> bool:
     """Whether a return gives back fallback that nobody's money stands behind any more: no breaker holds it up."""
     told, ever = scene.releases.get(act.name), scene.namesakes.get(act.name, [])
-    return told is not None and told.cause is Cause.RECLAIMABLE_HELD and any(s.paid == "fallback" for s in ever)
+    return told is not None and told.cause in RETURNS and any(s.paid == "fallback" for s in ever)
 
 
 class Radius(Checker):

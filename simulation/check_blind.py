@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType
+from simulation.check_purse import Purse
 from simulation.check_reading import Checker
 from simulation.check_scene import Scene
 from simulation.chronicle import Act, Call, Look
@@ -25,13 +26,17 @@ class Acts(Checker):
 
     def __init__(self) -> None:
         self._given_back: dict[str, int] = {}
+        self._purse = Purse()
 
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
         """Remember since when fallback of a workload is agreed to go back: no breaker blocks that (DESIGN 10)."""
+        if scene.told.get(event.id, scene.now) < scene.now:
+            return
         if event.type is EventType.FALLBACK_RETURNED:
             self._given_back.setdefault(event.workload, scene.now)
         elif event.type is EventType.FALLBACK_RESERVED:
             self._given_back.pop(event.workload, None)
+        self._purse.hear(scene, event)
         yield from ()
 
     def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
@@ -39,7 +44,7 @@ class Acts(Checker):
         if not act.fresh or act.call not in GROWS | LESSENS:
             return
         what = f"{act.call.value} of {act.name} by {act.replica}"
-        look = scene.looks.get(act.replica)
+        look = scene.look_of(act)
         if look is None:
             yield f"{what}, which never looked"
             return
@@ -47,8 +52,11 @@ class Acts(Checker):
             return  # agreed before this look: no breaker blocks it
         release = scene.releases.get(act.name) if act.call is Call.ASK_RETURN else None
         held = release is not None and release.cause is Cause.RECLAIMABLE_HELD
-        if release is not None and held and self._given_back.get(release.workload, look.at) < look.at:
-            return  # so was the return of this fallback
+        if release is not None and held:
+            if self._given_back.get(release.workload, look.at) < look.at:
+                return  # so was the return of this fallback
+            if self._purse.lacks(scene, release.workload, act):
+                return  # an authority is never exceeded, whoever cannot see (DESIGN 12)
         seen = f"as its look at {look.at} could tell"
         for reason in (*_everything(scene, act, look), *_change(scene, act, look), *_purchase(scene, act, look)):
             yield f"{what}: {reason}, {seen}"

@@ -38,7 +38,7 @@ class Placements(Checker):
             return
         request = scene.requests.get(act.name)
         ground = scene.ground_of(request.commit if request else "")
-        contract, look = ground.contracts.get(act.workload), scene.looks.get(act.replica)
+        contract, look = ground.contracts.get(act.workload), scene.look_of(act)
         if contract is None or act.pool not in ground.pools or look is None:
             return
         claims = {ground.interruptible(act.workload, units) for units in scene.wants.believable(act.workload)}
@@ -61,7 +61,7 @@ class Placements(Checker):
                     f"{bound} of {most} desired are allowed"
                 )
         spare = sum(units for at, units in self._moves[act.workload] if at > act.at - MOVE_MS)
-        yield from _few_domains(scene, act, ground, ours, claims, spare=spare)
+        yield from _few_domains(scene, act, look, ours, claims, spare=spare)
 
     def _follow_moves(self, scene: Scene, act: Act) -> None:
         """Units that stand twice while a move is under way: who takes over and who is relieved."""
@@ -78,13 +78,14 @@ def _counts(stand: Stand, scope: tuple[str, str], ground: Ground, look: Look) ->
 
 
 def _few_domains(
-    scene: Scene, act: Act, ground: Ground, ours: list[Stand], claims: set[int], *, spare: int
+    scene: Scene, act: Act, look: Look, ours: list[Stand], claims: set[int], *, spare: int
 ) -> Iterator[str]:
     """One more in a used domain, although what is left of D would no longer reach the domains that are asked for.
 
     The units of instances that are about to be relieved (`spare`) are counted once.
     """
-    look = scene.looks[act.replica]
+    request = scene.requests.get(act.name)
+    ground = scene.ground_of(request.commit if request else "")
     here = ground.pools[act.pool].domain
     serving = [s for s in ours if not s.asked_at and not s.drained and not s.noticed_by(look.at)]
     # another domain may be on the same list, whether or not it gave what it was asked for

@@ -27,20 +27,20 @@ ROOTS = frozenset(
         EventType.STOP_CHANGED,
         EventType.LISTING_ACCEPTED,
         EventType.REMOVAL_APPROVED,
+        EventType.DAY_OPENED,
     }
 )
 """What may begin a chain of causes: people's files and orders, their work, the provider's word and passing time."""
 
-
-REVIEWED = frozenset({Cause.ADOPTION_REVIEWED, Cause.DISOWNED_BY_REVIEW})
-"""Causes that are a reviewed file: nothing in the ledger comes before it."""
 
 LAST_WORDS = frozenset({EventType.INSTANCE_LOST.value, EventType.INSTANCE_ENDED.value})
 """What nobody can tell of an instance that vanished, between two leaders, without a word."""
 
 
 class Whole(Checker):
-    """Every event names a cause that is in the ledger, or is of a type that may begin a chain."""
+    """Every event names a cause that is in the ledger, or is of a type that may begin a chain; or it takes over a
+    server that a reviewed file hands to us: that commit is where its chain begins.
+    """
 
     name = "check_causes.Whole"
 
@@ -52,7 +52,7 @@ class Whole(Checker):
         self._missing.pop(event.id, None)
         if event.caused_by and event.caused_by not in scene.events:
             self._missing.setdefault(event.caused_by, []).append(event.id)
-        elif not event.caused_by and event.type not in ROOTS and event.cause not in REVIEWED:
+        elif not event.caused_by and event.type not in ROOTS and not _handed_over(scene, event):
             yield f"{event.id} names no cause"
 
     def close(self, scene: Scene) -> Iterator[str]:
@@ -66,3 +66,13 @@ class Whole(Checker):
             if kind in LAST_WORDS and name in scene.unwitnessed:
                 continue
             yield f"{', '.join(ids[:3])}: the cause {cause} is nowhere in the ledger"
+
+
+def _handed_over(scene: Scene, event: Event) -> bool:
+    """Whether the event asks for a server that the estate of its commit adopts for that workload."""
+    if event.type is not EventType.INSTANCE_REQUESTED or event.cause is not Cause.ADOPTION_REVIEWED:
+        return False
+    ground = scene.grounds.get(event.commit)
+    files = ground.estate.adoptions if ground is not None else ()
+    where = event.region, event.workload, event.pool
+    return any((file.region, file.workload, file.pool) == where for file in files)

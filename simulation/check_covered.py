@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from simulation.check_liveness import fits
 from simulation.check_reading import Checker
 from simulation.check_scene import SETTLED_LOOKS, Scene
 from simulation.chronicle import Look
@@ -47,10 +48,14 @@ def _needed(scene: Scene, workload: str, look: Look) -> list[str]:
     covered = sum(s.units for s in serving if s not in bare) + coming
     if not bare or covered >= min(scene.claims(workload)):
         return []
-    at, room = scene.room
+    (at, room), ground = scene.room, scene.ground
+    closed = {domain for _, domain in scene.closing}
+    desired = min(ground.interruptible(workload, units) for units in scene.wants.believable(workload))
     free = any(
-        room.get(name, 0) > 0 and name not in scene.excluded and scene.ground.units_in(workload, name)
-        for name, pool in scene.ground.pools.items()
-        if not pool.committed
+        room.get(name, 0) > 0
+        and not (pool.committed or pool.domain in closed or name in scene.excluded or ground.paused(workload, name))
+        and ground.units_in(workload, name)
+        and fits(scene, workload, name, desired)
+        for name, pool in ground.pools.items()
     )
     return sorted(s.name for s in bare) if free and scene.now - at <= 2 * 3_600_000 else []

@@ -74,9 +74,11 @@ class ReleasedOnce(Checker):
         event = scene.releases.get(act.name)
         if not stands or event is None or event.cause in USABLE_NO_MORE or stands[-1].paid == "fallback":
             return
-        workload, look = stands[-1].workload, scene.looks.get(act.replica)
+        workload, look = stands[-1].workload, scene.look_of(act)
         if look is None or workload not in scene.ground.contracts:
             return
+        if scene.decided_at(act) < look.at:
+            return  # it was agreed before this look, while it was no node yet; only the word to the node is new
         left = scene.supply(workload, look.at) + scene.departed_since(workload, look.listed_at - BELIEVED_MS)
         least = min(scene.claims(workload))
         if left < least:

@@ -22,7 +22,9 @@ REPORT_MS = 1_000
 
 
 class BeforeDelete(Checker):
-    """A server that became a node is deleted only when its drain ended, or the end that it was told has passed."""
+    """A server that became a node is deleted only when its drain ended, or the end that it was told has passed, as far
+    as who deletes it could see at its look: what is taken back later finds it drained.
+    """
 
     name = "check_drains.BeforeDelete"
 
@@ -33,6 +35,9 @@ class BeforeDelete(Checker):
             return
         if len(scene.by_name[stand.name]) > 0:
             return  # a twin: the key stays with the other one
+        look = scene.look_of(act)
+        if look is not None and stand.undrained_at > look.listed_at:
+            return  # it was drained when that was looked at
         ends = [end for end in (stand.agreed, *(end for _, end in stand.notices.values())) if end]
         if stand.drained in ("verified", "overrun") or any(end <= act.at for end in ends):
             return

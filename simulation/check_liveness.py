@@ -171,7 +171,7 @@ class Reached(Checker):
                 continue
             open_ = pool.domain not in closed and name not in scene.excluded and not ground.paused(workload, name)
             within = used + quantum(units, gang) * ground.milli_ncu[workload] <= team.ncu_limit * 1000
-            if open_ and within and self._worth(scene, workload, name) and _fits(scene, workload, name, desired):
+            if open_ and within and self._worth(scene, workload, name) and fits(scene, workload, name, desired):
                 return name
         return ""
 
@@ -191,7 +191,7 @@ class Reached(Checker):
         return cost <= WORTH * guaranteed and hazard <= contract.tolerance
 
 
-def _fits(scene: Scene, workload: str, pool: str, desired: int) -> bool:
+def fits(scene: Scene, workload: str, pool: str, desired: int) -> bool:
     """Whether one lot more keeps every bound, and leaves enough to reach the domains that are asked for."""
     ground = scene.ground
     gang = ground.contracts[workload].gang_size

@@ -229,12 +229,14 @@ def _limit(scene: Scene, who: str) -> Decimal:
 
 class Covered(Checker):
     """What runs as fallback is covered: its hour is reserved at its rate while it stands, and what the ledger tells as
-    reserved stood in the store before.
+    reserved stood in the store before. Time without a leader that may act and reserve is reserved late, by the first
+    clear look of the next one; so the second clear look is judged.
     """
 
     name = "check_money.Covered"
 
     def __init__(self) -> None:
+        self._clear: tuple[int, int] = (0, 0)
         self._reserved: dict[str, list[tuple[int, Decimal]]] = defaultdict(list)
         self._rates: dict[str, Decimal] = {}
         self._told: dict[tuple[str, str], dict[str, Decimal]] = defaultdict(dict)
@@ -269,13 +271,21 @@ class Covered(Checker):
         """What stands as fallback now, by workload."""
         if not look.leads:
             return
+        clear = not scene.trouble(look) and not _unreserving(scene)
+        before, self._clear = self._clear, (look.epoch, look.at) if clear else (0, 0)
+        if not clear or before[0] != look.epoch or look.at - before[1] > GRACE_MS or look.at == before[1]:
+            return
         hourly: dict[str, Decimal] = defaultdict(Decimal)
         for stand in scene.standing.values():
             if stand.paid == "fallback" and not stand.asked_at and stand.created_at < scene.now - GRACE_MS:
                 hourly[stand.workload] += self._rates.get(stand.pool, Decimal(0))
         for workload, cost in hourly.items():
-            if scene.trouble(look):
-                continue
             paid = sum(amount for at, amount in self._reserved[workload] if at > scene.now - HOUR_MS - GRACE_MS)
             if paid < cost:
                 yield f"fallback of {workload} costs {cost} an hour, {paid} are reserved at {scene.now}"
+
+
+def _unreserving(scene: Scene) -> bool:
+    """Whether the store answers so badly that nobody can say what is reserved, or whose the lease is."""
+    hurt = (fault for fault in scene.chronicle.faults if fault.kind.startswith("store_"))
+    return any(fault.at <= scene.now <= fault.until + GRACE_MS for fault in hurt)

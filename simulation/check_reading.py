@@ -13,7 +13,7 @@ from typing import Any
 from ledger.events import Event, EventType
 from pools.provider import Notice, Reclaim
 from simulation.check_ground import Ground
-from simulation.check_scene import Scene, Stand
+from simulation.check_scene import EARLIER, Scene, Stand
 from simulation.chronicle import (
     DRAIN_ENDS,
     Act,
@@ -237,6 +237,8 @@ def _take_ended(scene: Scene, ended: Ended) -> None:
 
 
 def _take_look(scene: Scene, look: Look) -> None:
+    if look.replica in scene.looks:
+        scene.earlier[look.replica] = [*scene.earlier[look.replica], scene.looks[look.replica]][-EARLIER:]
     scene.looks[look.replica] = look
     scene.asked = [(at, event) for at, event in scene.asked if at > look.at - ASKED_MS]
     scene.closing = {key: (since, until) for key, (since, until) in scene.closing.items() if until > look.at}
@@ -269,6 +271,8 @@ def _take_node(scene: Scene, node: Node) -> None:
         stand.covered = node.word is NodeWord.COVERED
         stand.bare_since = 0 if stand.covered else node.at
     elif node.word in DRAIN_ENDS:
+        if node.word is NodeWord.WITHDRAWN and stand.drained:
+            stand.undrained_at = node.at
         stand.drained = "" if node.word is NodeWord.WITHDRAWN else node.word.value
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from simulation.check_ground import Ground
+from simulation.check_purse import Purse
 from simulation.check_reading import Checker
 from simulation.check_scene import Scene
 from simulation.chronicle import Act, Call, Reviewed
@@ -22,6 +23,13 @@ class Waits(Checker):
 
     def __init__(self) -> None:
         self._approved: Ground | None = None
+        self._purse = Purse()
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """What is reserved for fallback."""
+        if scene.told.get(event.id, scene.now) == scene.now:
+            self._purse.hear(scene, event)
+        yield from ()
 
     def on_reviewed(self, scene: Scene, reviewed: Reviewed) -> Iterator[str]:
         """The first commit, and each that somebody approved, is what removals are counted from."""
@@ -37,6 +45,8 @@ class Waits(Checker):
         release = scene.releases.get(act.name)
         if release is not None and release.cause is Cause.REBALANCE:
             return  # its work goes on elsewhere
+        if stands[-1].paid == "fallback" and self._purse.lacks(scene, stands[-1].workload, act):
+            return  # an authority is never exceeded, whatever waits
         look = scene.looks.get(act.replica)
         if look is None or before is scene.ground or removed_percent(scene, before) <= LARGE_PERCENT:
             return

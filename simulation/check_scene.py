@@ -15,6 +15,9 @@ from simulation.check_ground import Ground
 from simulation.check_wants import Wants
 from simulation.chronicle import Act, Call, Chronicle, Look, Reviewed
 
+EARLIER = 16
+"""So many looks of each replica are remembered: a call takes effect long before there are as many."""
+
 IMPROBABLE_FLOOR = 4
 """Fewer servers than this that a listing hides stop nothing: one loss of a tiny fleet is already a large share."""
 
@@ -30,7 +33,8 @@ boot and a join, and as many again for what fails once."""
 class Stand:
     """One server with our mark, as it is. `by` is the (replica, epoch) that created or adopted it; `notices` holds the
     end of each notice that stands and when it was said; `agreed` is the end of an agreed return, `asked_at` when that
-    was asked for; `drained` the outcome of its last drain. Times are 0 where a thing has not happened.
+    was asked for; `drained` the outcome of its last drain, and `undrained_at` when a notice was taken back after
+    that had ended. Times are 0 where a thing has not happened.
     """
 
     server: str
@@ -49,6 +53,7 @@ class Stand:
     asked_at: int = 0
     agreed: int = 0
     drained: str = ""
+    undrained_at: int = 0
     ended_at: int = 0
     disowned: bool = False
 
@@ -75,6 +80,7 @@ class Scene:
     `departed` those that ended, in order. `closing` says of a reclaim and a domain since when and until when it holds.
     `silent_ends` are names of servers that vanished, and nothing says so, with who led then; `unwitnessed` those of
     them of which the ledger had no loss before another replica, which never knew them, led: nobody can tell of these.
+    `looks` are the last one of each replica, `earlier` those before it, newest last.
     `told` is when the event with an id first became durable; `requests` and `releases` are what was written down of
     each instance before it was done, and `asked` the requests of the last minutes.
     """
@@ -93,6 +99,7 @@ class Scene:
         self.departed: list[Stand] = []
         self.wants = Wants()
         self.looks: dict[str, Look] = {}
+        self.earlier: dict[str, list[Look]] = defaultdict(list)
         self.led_look: Look | None = None
         self.told_at = 0
         self.epochs: dict[tuple[str, int], int] = {}
@@ -176,6 +183,13 @@ class Scene:
     def claims(self, workload: str) -> frozenset[int]:
         """Every total claim, in units, that a leader may go by now under the newest estate."""
         return frozenset(self.ground.claim(workload, units) for units in self.wants.believable(workload))
+
+    def look_of(self, act: Act) -> Look | None:
+        """What who acts saw last when the call went out: one that takes effect late rests on an earlier look."""
+        look = self.looks.get(act.replica)
+        if look is None or not act.sent_at or look.at <= act.sent_at:
+            return look
+        return next((one for one in reversed(self.earlier[act.replica]) if one.at <= act.sent_at), None)
 
     def decided_at(self, act: Act) -> int:
         """When what the act does was written down as about to be done; the time of the act where it never was."""

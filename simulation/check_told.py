@@ -42,8 +42,8 @@ class Requests(Checker):
 class Versions(Checker):
     """An id says one thing: told again, it is the same to the letter, but for who told it, when and in which epoch.
 
-    What was told as lost while the provider's stream was disturbed went by the listing alone: the provider's own word
-    on it, told later, may correct it.
+    What was told as lost while the provider's stream was disturbed, or while a listing hid what stood, went by the
+    listing alone: the provider's own word on it, told later, may correct it, to the time at which it truly ended.
     """
 
     name = "check_told.Versions"
@@ -51,6 +51,13 @@ class Versions(Checker):
     def __init__(self) -> None:
         self._told: dict[str, Event] = {}
         self._found: set[str] = set()
+        self._hidden: dict[str, int] = {}
+
+    def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
+        """Remember what listings hid, and when first."""
+        for server in look.hidden:
+            self._hidden.setdefault(server, look.at)
+        yield from ()
 
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
         """Compare with what the id said first; each id is found once."""
@@ -58,12 +65,20 @@ class Versions(Checker):
         if first is event or first == event:
             return
         again = replace(event, recorded_at=first.recorded_at, epoch=first.epoch, actor=first.actor, commit=first.commit)
-        corrected = event.type is EventType.INSTANCE_LOST and _disturbed(scene, scene.told.get(event.id, 0))
+        corrected = event.type is EventType.INSTANCE_LOST and self._corrects(scene, event)
         if again != first and event.id not in self._found and not corrected:
             self._found.add(event.id)
             fields = ("occurred_at", "type", "cause", "caused_by", "workload", "pool", "instance", "data")
             parts = [f"{f} {getattr(first, f)} / {getattr(event, f)}" for f in fields if _differs(first, event, f)]
             yield f"{event.id} is told in two versions: {'; '.join(parts)}"
+
+    def _corrects(self, scene: Scene, event: Event) -> bool:
+        """Whether what the event says is true, and whoever told it first could not know."""
+        at = scene.told.get(event.id, 0)
+        ever = scene.namesakes.get(event.instance, [])
+        true = any(stand.ended_at == event.occurred_at for stand in ever)
+        hidden = any(self._hidden.get(stand.server, at + 1) <= at < stand.ended_at for stand in ever)
+        return _disturbed(scene, at) or (true and hidden)
 
 
 def _disturbed(scene: Scene, at: int) -> bool:
@@ -115,6 +130,8 @@ class Losses(Checker):
         """Ends without their event, and more than one of them."""
         for ended in self._ended:
             stand = scene.servers[ended.server]
+            if stand.disowned:
+                continue  # it ended as somebody else's
             told = self._told[ended.name]
             if told or stand.asked_at or ended.name in scene.releases or ended.at > scene.now - LATE_MS:
                 continue
@@ -134,6 +151,7 @@ class Notices(Checker):
 
     def __init__(self) -> None:
         self._given: dict[tuple[str, str], Notice] = {}
+        self._said: set[tuple[str, str]] = set()
         self._told: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._withdrawn: set[tuple[str, str]] = set()
         self._at: dict[tuple[str, str], int] = {}
@@ -141,6 +159,7 @@ class Notices(Checker):
     def on_given(self, scene: Scene, notice: Notice) -> Iterator[str]:
         """Remember what was said."""
         key = notice.name, notice.reclaim
+        self._said.add(key)  # also of what is adopted after it
         if notice.withdrawn:
             self._withdrawn.add(key)
         elif notice.server in scene.servers:
@@ -153,13 +172,16 @@ class Notices(Checker):
         key = event.instance, str(event.data.get("reclaim", ""))
         if event.type is EventType.NOTICE_RECEIVED:
             self._told[key].add(event.id)
-            if key not in self._given:
+            if key not in self._said:
                 yield f"{event.instance} is told as noticed in {key[1] or 'no reclaim'}, which the provider never said"
         elif event.type is EventType.NOTICE_WITHDRAWN and key not in self._withdrawn:
             yield f"the notice of {event.instance} is told as withdrawn, which the provider never said"
 
     def close(self, scene: Scene) -> Iterator[str]:
-        """Notices that nobody told."""
+        """Notices that nobody told; who gave a server back to its owner hears no more of it."""
         for key, notice in self._given.items():
+            stand = scene.servers[notice.server]
+            if stand.disowned and stand.ended_at <= self._at[key]:
+                continue
             if key not in self._told and self._at[key] <= scene.now - LATE_MS:
                 yield f"{notice.name} was noticed at {notice.issued_at} ({notice.id}), and the ledger does not have it"

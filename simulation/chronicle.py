@@ -36,7 +36,8 @@ class Act:
     `fresh` says that something changed: a create that found its server again, or a return that had been asked for, is
     an act that is not fresh. `stood` is the mark that the server carried before. `answered` says whether the caller
     heard of it. `for_` is the ledger event that the caller gave as its cause, where the call carries one. `ends_at` is
-    the end that ASK_RETURN agreed.
+    the end that ASK_RETURN agreed, and `sent_at` when a call went out that took effect after its caller gave it up (0:
+    it took effect at once).
     """
 
     at: int
@@ -55,6 +56,7 @@ class Act:
     answered: bool = True
     for_: str = ""
     ends_at: int = 0
+    sent_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)

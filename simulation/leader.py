@@ -16,7 +16,7 @@ from reconciler import cadence
 from reconciler.cycle import Decision, Memory
 from reconciler.fleet import Instance
 from reconciler.loop import Ports, Reconciler
-from reconciler.reservations import open_day
+from reconciler.opening import open_day
 from reconciler.steps import Step
 from reconciler.store_memory import MemoryStore
 from repo_layout.model import Estate

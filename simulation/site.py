@@ -64,6 +64,7 @@ class Site:
         self._drains: dict[str, tuple[int, str]] = {}
         self._joined_at: dict[str, int] = {}
         self._servers: dict[str, str] = {}
+        self.asked: dict[str, str] = {}
         self._unheard: dict[str, list[tuple[NodeNotice, str, str, str]]] = {}
         self.carry: Callable[[Notice, Callable[[Notice], None]], None] = _at_once
         self.joins: Callable[[str], bool] = lambda _: self._random.random() >= NEVER_JOINS
@@ -107,6 +108,7 @@ class Site:
         slots = self.work.by_instance.get(name)
         if slots is None or not slots.joined:
             raise Gone(name)
+        self.asked[name] = cause_event
         told = notice_of(name, reclaim="", kind=NoticeKind.RETURN, issued_at=self._world.now(), ends_at=ends_at)
         self._begin_drain(name, told, cause_event, cause_event, cause_event)
 
@@ -265,6 +267,7 @@ class Site:
         """The node takes work again."""
         self._drained.pop(name, None)
         self._drains.pop(name, None)
+        self.asked.pop(name, None)
         self.work.undrain(name, now)
 
     def _ended(self, happened: Happening) -> None:
@@ -279,6 +282,7 @@ class Site:
         self._drains.pop(name, None)
         self._say(name, NodeWord.LEFT)
         self._servers.pop(name, None)
+        self.asked.pop(name, None)
         self._unheard.pop(name, None)
         if slots is None:
             return

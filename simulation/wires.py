@@ -158,7 +158,8 @@ class WiredSchedulers:
 
     def _ask_return(self, name: str, ends_at: int, cause_event: str) -> None:
         slots = self._scene.world.work.by_instance.get(name)
-        fresh = slots is not None and not slots.draining
+        again = self._site.asked.get(name) == cause_event  # it may not have heard yet: its agent is dead
+        fresh = slots is not None and not slots.draining and not again
         self._site.ask_return(name, ends_at=ends_at, cause_event=cause_event)
         act = self._witness.new(
             Call.ASK_RETURN,

@@ -36,14 +36,14 @@ class Witness:
     epoch: Callable[[], int]
     acting: Callable[[], None]
     sight: Sight = field(default_factory=Sight)
-    _late: int | None = None
+    _late: tuple[int, int] | None = None
 
     def late(self, effect: Callable[[], object]) -> Callable[[], None]:
         """The effect for when its caller gave the call up: under the epoch of now, and nobody hears of it."""
-        epoch = self.epoch()
+        sent = self.epoch(), self.scene.world.now
 
         def come() -> None:
-            self._late = epoch
+            self._late = sent
             try:
                 with contextlib.suppress(EbbtideError):
                     effect()
@@ -74,5 +74,5 @@ class Witness:
         """An act of this replica, now."""
         if self._late is None:
             self.acting()
-        epoch = self.epoch() if self._late is None else self._late
-        return Act(self.scene.world.now, self.replica, epoch, call, name, **about)  # type: ignore[arg-type]  # the dataclass checks the names
+        epoch, sent_at = (self.epoch(), 0) if self._late is None else self._late
+        return Act(self.scene.world.now, self.replica, epoch, call, name, sent_at=sent_at, **about)  # type: ignore[arg-type]  # the dataclass checks the names

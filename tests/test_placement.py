@@ -125,6 +125,15 @@ def test_an_outage_keeps_the_last_units_for_unused_domains() -> None:
     assert Lack.POOL_COUNT in plan.shortfalls[0].lacks
 
 
+def test_a_lax_floor_is_placed_before_the_fallback_of_a_strict_workload() -> None:
+    domains, pools = region()
+    tight = tuple(replace(pool, headroom=5) if pool.committed else pool for pool in pools)
+    strict = need("strict", 0, [], tier=1, floor=5, fallback=3)
+    lax = need("lax", 0, [], tier=5, floor=3)
+    plan = place(problem([strict, lax], domains=domains, pools=tight))
+    assert {count.workload: count.instances for count in plan.counts} == {"strict": 2, "lax": 3}
+
+
 def test_a_floor_stands_on_committed_capacity_only() -> None:
     plan = place(problem([need("w", 20, [10] * 12, floor=4)]))
     assert plan.instances("w")["safe"] == 4

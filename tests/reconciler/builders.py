@@ -24,8 +24,8 @@ from reconciler.drafts import Scribe
 from reconciler.fakes import FakeDesired, FakeJournal, FakeNodes, FakeRecorder, FakeSchedulers, FakeStop
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.loop import Ports, Reconciler
+from reconciler.opening import open_day
 from reconciler.ports import NodeView
-from reconciler.reservations import open_day
 from reconciler.sight import Sight
 from reconciler.steps import Step, StepKind
 from reconciler.store_memory import MemoryStore

@@ -94,7 +94,31 @@ def test_a_noticed_node_that_is_shown_and_still_drains_has_not_ended_before_its_
     assert after(census).phase is Phase.DRAINING
     assert not census.unexplained, "a notice stands on it: it is no riddle"
     done = {HERE.name: node(HERE, drained="verified")}
-    assert after(passed(fleet(noticed), sight(nodes=done))).phase is Phase.GONE
+    early = passed(fleet(noticed), sight(nodes=done))
+    assert after(early).phase is Phase.DRAINING, "a notice explains nothing before its end"
+    ended = passed(early.fleet, sight(now=START + MINUTE, nodes=done))
+    assert after(ended).phase is Phase.GONE
+    assert [loss.cause for loss in ended.losses] == [Cause.LOST_AFTER_NOTICE]
+
+
+def test_what_the_provider_took_is_told_as_lost_though_we_asked_to_have_it_deleted() -> None:
+    noticed = replace(HERE, noticed=True, released=True, phase=Phase.DRAINING, ends_at=START, started_at=1)
+    ends = {
+        taken: Lifecycle(START, LifecycleKind.DELETED, HERE.server, HERE.name, POOL, taken=taken)
+        for taken in (True, False)
+    }
+    told = {
+        taken: passed(fleet(noticed), sight(now=START + MINUTE, signals=Signals(START + MINUTE, "1", lifecycle=(end,))))
+        for taken, end in ends.items()
+    }
+    lost = {
+        taken: [e.occurred_at for e in census.events if e.type is EventType.INSTANCE_LOST]
+        for taken, census in told.items()
+    }
+    assert lost == {True: [START], False: []}
+    agreed = fleet(replace(noticed, release_event="release.asked/1"))
+    heard = passed(agreed, sight(now=START + MINUTE, signals=Signals(START + MINUTE, "1", lifecycle=(ends[True],))))
+    assert EventType.INSTANCE_LOST not in [e.type for e in heard.events], "an agreed return is no loss"
 
 
 def test_a_release_is_over_when_its_end_has_passed_whatever_its_scheduler_still_shows() -> None:
@@ -161,7 +185,10 @@ def test_one_that_is_found_again_and_lost_once_more_has_another_loss_and_another
     gone = passed(back, sight(now=START + 2 * MINUTE))
     events = [*gone.events, *passed(gone.fleet, sight(now=START + 63 * MINUTE)).events]
     ids = {event.id for event in events}
-    assert ids == {f"instance.{what}/north/{HERE.name}/{START + MINUTE}" for what in ("ended", "lost")}
+    assert ids == {
+        f"instance.lost/north/{HERE.name}/{START + MINUTE}",
+        f"instance.ended/north/{HERE.name}/{START + 2 * MINUTE}",
+    }
     assert {event.occurred_at for event in events} == {START + 2 * MINUTE}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ledger.causes import Cause
 from ledger.events import EventType, Paid
 from pools.provider import Mark, Server, Status
@@ -115,7 +117,10 @@ def test_an_adopted_server_serves_its_workload_and_is_paid_for_from_then_on() ->
     assert [s.instance for s in of_kind(decision, StepKind.ADOPT)] == ["old-forecast-1"]
     mark = region.cloud.servers[ADOPTED_SERVER].mark
     assert mark is not None
-    assert mark.key == (ESTATE, REGION, "old-forecast-1")
+    assert (mark.key, mark.since) == ((ESTATE, REGION, "old-forecast-1"), region.now)
+    assert {i.cause_event for i in region.ours() if i.name == "old-forecast-1"} == {
+        e.id for e in region.told(EventType.INSTANCE_REQUESTED) if e.instance == "old-forecast-1"
+    }
     (started,) = [e for e in region.told(EventType.INSTANCE_STARTED) if e.instance == "old-forecast-1"]
     assert started.occurred_at == region.now
     assert started.caused_by in {e.id for e in region.told(EventType.INSTANCE_REQUESTED)}
@@ -131,6 +136,19 @@ def test_an_adopted_server_that_never_joins_is_not_deleted_for_it() -> None:
     for _ in range(30):
         region.cycle()
     assert ADOPTED_SERVER in region.cloud.servers
+
+
+def test_a_leader_without_a_memory_tells_the_start_of_what_was_adopted_to_the_letter() -> None:
+    region = Region()
+    old_server(region)
+    region.schedulers.want(FORECAST, 20)
+    region.cycle()
+    region.cycles(3)
+    region.reconciler = region.leader()
+    region.cycles(3)
+    told = [e for e in region.told(EventType.INSTANCE_STARTED) if e.instance == "old-forecast-1"]
+    assert len(told) == 2
+    assert replace(told[1], recorded_at=told[0].recorded_at, epoch=told[0].epoch) == told[0]
 
 
 def test_a_disowned_server_keeps_running_without_our_mark() -> None:

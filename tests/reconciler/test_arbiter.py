@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 
@@ -13,7 +14,19 @@ from contracts.model import Contract
 from contracts.values import Money
 from ledger.causes import Cause
 from ledger.events import EventType
-from reconciler.arbiter import ENTRY_WAIT_MS, EXIT_HOLD_MS, HOUR_MS, Risk, Ruling, Standing, Wallet, rule
+from reconciler.arbiter import (
+    ENTRY_WAIT_MS,
+    EXIT_HOLD_MS,
+    FRESH_LOTS,
+    HOUR_MS,
+    RENEW_MS,
+    RETURN_MS,
+    Risk,
+    Ruling,
+    Standing,
+    Wallet,
+    rule,
+)
 from reconciler.claims import Claim
 from tests.reconciler.builders import FORECAST, MINUTE, START, contract, scribe
 
@@ -36,20 +49,29 @@ class Purse:
         self.events: list[tuple[EventType, Cause]] = []
 
     def cycle(
-        self, running: int, *, fallback: int = 0, wait: int = 0, rate: int | None = RATE, frozen: bool = False
+        self,
+        running: int,
+        *,
+        fallback: int = 0,
+        wait: int = 0,
+        rate: int | None = RATE,
+        frozen: bool = False,
+        kept: bool = False,
+        floor_owed: int = 0,
     ) -> Ruling:
         self.now += wait
         names = [c.name for c in self.contracts]
         ruling = rule(
             self.contracts,
             claims={name: Claim(name, 4, 16) for name in names},
-            standings={name: Standing(running, fallback, rate, self.lot) for name in names},
+            standings={name: Standing(running, fallback, rate, self.lot, floor_owed) for name in names},
             risks=self.risks,
             wallet=self.wallet,
             limits_micro=self.limits,
             day=self.day,
             scribe=scribe(self.now),
             frozen=frozenset(names) if frozen else frozenset(),
+            kept=frozenset(names) if kept else frozenset(),
         )
         self.risks, self.wallet = ruling.risks, ruling.wallet
         self.events += [(event.type, event.cause) for event in ruling.events]
@@ -116,6 +138,23 @@ def test_fallback_is_kept_for_half_an_hour_after_reclaimable_capacity_is_back() 
     assert (EventType.FALLBACK_RETURNED, Cause.RECLAIMABLE_HELD) in purse.events
 
 
+def test_fallback_that_is_kept_is_not_given_back_and_more_is_bought_all_the_same() -> None:
+    purse = Purse().bought()
+    purse.cycle(11, fallback=3, wait=MINUTE)
+    assert purse.cycle(11, fallback=3, wait=EXIT_HOLD_MS, kept=True).granted == {FORECAST: 3}
+    purse.cycle(4, fallback=3, kept=True)
+    assert purse.cycle(4, fallback=3, wait=ENTRY_WAIT_MS, kept=True).granted == {FORECAST: 7}
+    purse.cycle(15, fallback=7)
+    assert not purse.cycle(15, fallback=7, wait=EXIT_HOLD_MS).granted
+
+
+def test_fallback_of_what_lost_its_contract_is_granted_to_the_end_of_its_paid_hour() -> None:
+    purse = Purse().bought()
+    purse.contracts = (limited("9.00", "other"),)
+    assert purse.cycle(20, wait=HOUR_MS - 1).granted == {FORECAST: 3}
+    assert not purse.cycle(20, wait=1).granted
+
+
 def test_one_bad_cycle_starts_the_half_hour_anew() -> None:
     purse = Purse().bought()
     purse.cycle(11, fallback=3, wait=MINUTE)
@@ -123,12 +162,54 @@ def test_one_bad_cycle_starts_the_half_hour_anew() -> None:
     assert purse.cycle(11, fallback=3, wait=20 * MINUTE).granted
 
 
-def test_each_further_hour_is_reserved_when_the_last_one_ends() -> None:
+def test_each_further_hour_is_reserved_twenty_minutes_ahead_and_follows_the_last_one() -> None:
     purse = Purse().bought()
-    purse.cycle(8, fallback=3, wait=HOUR_MS - 1)
+    until = purse.risks[FORECAST].paid_until
+    purse.cycle(8, fallback=3, wait=HOUR_MS - RENEW_MS - 1)
     assert purse.wallet.reserved_micro == {LEAD: 3 * EURO}
     purse.cycle(8, fallback=3, wait=1)
     assert purse.wallet.reserved_micro == {LEAD: 6 * EURO}
+    assert purse.risks[FORECAST].paid_until == until + HOUR_MS
+
+
+def test_growth_behind_a_renewal_pays_to_the_end_of_the_renewed_hour() -> None:
+    purse = Purse().bought()
+    purse.cycle(8, fallback=3, wait=HOUR_MS - RENEW_MS)
+    purse.cycle(5, fallback=3)  # three more are missing, and the hour in hand lasts eighty minutes
+    purse.cycle(5, fallback=3, wait=ENTRY_WAIT_MS)
+    assert purse.risks[FORECAST].granted == 6
+    assert purse.wallet.reserved_micro == {LEAD: 6 * EURO + 3 * EURO * 75 // 60}
+
+
+def test_nothing_grows_while_an_hour_waits_for_its_renewal() -> None:
+    purse = Purse(authority_micro=4 * EURO).bought()
+    assert purse.cycle(4, fallback=3, wait=HOUR_MS - RENEW_MS).granted == {FORECAST: 3}
+    assert purse.wallet.reserved_micro == {LEAD: 3 * EURO}
+
+
+def test_what_cannot_be_renewed_pages_first_and_goes_back_ten_minutes_before_its_hour_ends() -> None:
+    purse = Purse(authority_micro=5 * EURO).bought()
+    waiting = purse.cycle(8, fallback=3, wait=HOUR_MS - RENEW_MS)
+    assert (waiting.granted, waiting.paged) == ({FORECAST: 3}, [FORECAST])
+    assert purse.cycle(8, fallback=3, wait=RENEW_MS - RETURN_MS - 1).granted == {FORECAST: 3}
+    assert purse.cycle(8, fallback=3, wait=1).granted == {FORECAST: 2}
+    assert purse.risks[FORECAST].spent
+    assert purse.wallet.reserved_micro == {LEAD: 5 * EURO}
+
+
+def test_an_approver_who_raises_the_limit_in_time_keeps_the_fallback() -> None:
+    purse = Purse(authority_micro=3 * EURO).bought()
+    purse.cycle(8, fallback=3, wait=HOUR_MS - RENEW_MS)
+    purse.limits = {LEAD: 6 * EURO}
+    assert purse.cycle(8, fallback=3, wait=5 * MINUTE).granted == {FORECAST: 3}
+    assert (EventType.FALLBACK_RETURNED, Cause.AUTHORITY_SPENT) not in purse.events
+
+
+def test_fallback_that_stands_in_for_a_lost_floor_stays_until_the_floor_is_back() -> None:
+    purse = Purse().bought()
+    purse.cycle(11, fallback=3, floor_owed=1)
+    assert purse.cycle(11, fallback=3, wait=EXIT_HOLD_MS, floor_owed=1).granted == {FORECAST: 1}
+    assert not purse.cycle(9, fallback=1, wait=MINUTE).granted
 
 
 def test_without_a_rate_nothing_is_bought() -> None:
@@ -218,7 +299,11 @@ def test_fallback_that_stands_is_paid_for_anew_where_nobody_remembers_it() -> No
     assert not Purse().cycle(11, fallback=3).granted  # it is not needed
 
 
-def test_without_money_nothing_is_bought_and_nothing_that_is_needed_goes_back() -> None:
+@pytest.mark.parametrize(
+    ("left", "frozen", "granted"),
+    [(RETURN_MS + 1, False, 3), (RETURN_MS, False, 0), (-5 * HOUR_MS, False, 0), (RETURN_MS, True, 3)],
+)
+def test_without_money_what_stands_stays_until_it_has_to_go_back(left: int, frozen: bool, granted: int) -> None:
     purse = Purse().bought()
     before = purse.wallet
     ruling = rule(
@@ -229,10 +314,12 @@ def test_without_money_nothing_is_bought_and_nothing_that_is_needed_goes_back() 
         wallet=purse.wallet,
         limits_micro=purse.limits,
         day="2026-01-02",
-        scribe=scribe(purse.now + 5 * HOUR_MS),
+        scribe=scribe(purse.now + HOUR_MS - left),
         money=False,
+        frozen=frozenset({FORECAST}) if frozen else frozenset(),
     )
-    assert (ruling.granted, ruling.wallet, ruling.events) == ({FORECAST: 3}, before, [])
+    assert (ruling.granted.get(FORECAST, 0), ruling.wallet) == (granted, before)
+    assert [event.cause for event in ruling.events] == ([] if granted else [Cause.AUTHORITY_SPENT])
 
 
 def test_on_a_closed_day_nothing_is_bought_and_the_next_day_opens() -> None:
@@ -291,3 +378,28 @@ def test_a_growing_grant_waits_as_long_as_the_first_one() -> None:
     assert purse.cycle(6, fallback=3, wait=MINUTE).granted == {FORECAST: 3}
     assert purse.cycle(6, fallback=3, wait=ENTRY_WAIT_MS).granted == {FORECAST: 5}
     assert replace(purse.risks[FORECAST], since_event="").short_since
+
+
+def test_a_wave_is_restored_in_steps_the_strictest_tier_first() -> None:
+    lots = FRESH_LOTS + FRESH_LOTS // 2  # each of the two lacks so many whole instances
+    strict = contract(minimum=4 * lots)
+    lax = contract("hindcast", minimum=4 * lots, fallback=strict.fallback)
+    assert strict.tier.rank < lax.tier.rank
+    steps: list[tuple[int, int]] = []
+    risks: Mapping[str, Risk] = {}
+    wallet = Wallet()
+    for cycle in range(5):
+        ruling = rule(
+            (lax, strict),
+            claims={one.name: Claim(one.name, 0, 4 * lots) for one in (strict, lax)},
+            standings={one.name: Standing(0, 0, 1, lot=4) for one in (strict, lax)},
+            risks=risks,
+            wallet=wallet,
+            limits_micro={LEAD: EURO},
+            day="2026-01-01",
+            scribe=scribe(START + cycle * ENTRY_WAIT_MS),
+        )
+        risks, wallet = ruling.risks, ruling.wallet
+        steps.append((ruling.granted.get(strict.name, 0) // 4, ruling.granted.get(lax.name, 0) // 4))
+    half = FRESH_LOTS // 2
+    assert steps == [(0, 0), (FRESH_LOTS, 0), (lots, half), (lots, lots), (lots, lots)]

@@ -24,6 +24,7 @@ from tests.reconciler.builders import (
     ADOPTED_SERVER,
     ESTATE,
     FORECAST,
+    HOUR,
     MINUTE,
     POOL,
     PROJECT,
@@ -240,15 +241,16 @@ def test_a_create_that_arrives_after_the_new_leaders_first_listing_is_surplus_an
     assert max(names.values()) == 1
 
 
-def test_an_adopted_server_that_only_its_mark_remembers_is_billed_until_it_ends() -> None:
+def test_an_adopted_server_that_only_its_mark_remembers_is_billed_since_it_was_marked_until_it_ends() -> None:
     region = Region()
-    mark = Mark(ESTATE, REGION, "old-forecast-1", 1, FORECAST, 1, "reclaimable")
+    since = region.now - HOUR
+    mark = Mark(ESTATE, REGION, "old-forecast-1", 1, FORECAST, 1, "reclaimable", since)
     row = region.cloud.plant("old-forecast-1", POOL, mark=mark, status=Status.ACTIVE)
     region.cloud.servers[ADOPTED_SERVER] = replace(region.cloud.servers.pop(row.id), id=ADOPTED_SERVER)
     region.schedulers.want(FORECAST, 5)
     region.cycles(3)
     (started,) = [e for e in region.told(EventType.INSTANCE_STARTED) if e.instance == "old-forecast-1"]
-    assert started.cause is Cause.ADOPTION_REVIEWED
+    assert (started.cause, started.occurred_at) == (Cause.ADOPTION_REVIEWED, since)
     region.cloud.lose(ADOPTED_SERVER, reason="host failed")
     region.cycles(3)
     assert "old-forecast-1" in {e.instance for e in region.told(EventType.INSTANCE_ENDED)}

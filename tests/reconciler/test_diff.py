@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.causes import Cause
 from ledger.events import Paid
 from reconciler.claims import Claim
-from reconciler.diff import Difference, Inputs, Naming, Wanted, difference
+from reconciler.diff import MOST_ASKED, Difference, Inputs, Naming, Wanted, difference
 from reconciler.fleet import Debt, Fleet, Instance, Phase
 from reconciler.problem import Move, MoveCause
 from reconciler.steps import Step, StepKind, step_of
@@ -173,6 +174,22 @@ def test_fallback_goes_back_though_it_is_busy_and_the_floor_beside_it_stays() ->
     assert not found(fleet(floor, bought), want(1, KEPT, Paid.FLOOR), want(1, KEPT, Paid.FALLBACK)).steps
 
 
+def test_fallback_whose_money_ended_goes_with_that_cause_and_the_floor_it_stood_in_for_is_bought() -> None:
+    floor, bought = instance(1, pool=KEPT, paid=Paid.FLOOR), instance(2, pool=KEPT, paid=Paid.FALLBACK)
+    steps = found(fleet(floor, bought), want(2, KEPT, Paid.FLOOR), unpaid={FORECAST: 0}).steps
+    assert [(step.kind, step.paid, step.cause) for step in steps] == [
+        (StepKind.ACQUIRE, Paid.FLOOR, Cause.FLOOR),
+        (StepKind.RELEASE, Paid.FALLBACK, Cause.AUTHORITY_SPENT),
+    ]
+
+
+def test_fallback_that_is_still_paid_stays_beside_what_is_not() -> None:
+    standing = [instance(n, pool=KEPT, paid=Paid.FALLBACK) for n in (1, 2, 3)]
+    units = standing[0].units
+    steps = found(fleet(*standing), want(2, KEPT, Paid.FALLBACK), unpaid={FORECAST: 2 * units}).steps
+    assert [(step.kind, step.cause) for step in steps] == [(StepKind.RELEASE, Cause.AUTHORITY_SPENT)]
+
+
 def test_what_does_not_run_yet_goes_before_what_is_empty() -> None:
     result = found(fleet(empty(1), booting(2)), want(1))
     assert [s.instance for s in result.steps] == [name(2)]
@@ -230,6 +247,26 @@ def test_failed_drained_and_overdue_servers_are_deleted_and_others_are_not() -> 
 def test_one_that_became_a_node_after_its_release_was_decided_is_drained_before_it_ends() -> None:
     surprised = instance(1, phase=Phase.DRAINING, released=True, ends_at=START - SECOND)
     assert kinds(found(fleet(surprised))) == [StepKind.RELEASE]
+
+
+@pytest.mark.parametrize(
+    ("shown", "asked", "kind"),
+    [
+        (True, 1, StepKind.RELEASE),
+        (True, MOST_ASKED - 1, StepKind.RELEASE),
+        (True, MOST_ASKED, StepKind.DELETE),
+        (False, 1, StepKind.DELETE),
+    ],
+    ids=["it answered and drains not", "the last time", "it will never drain", "its scheduler shows no such node"],
+)
+def test_a_node_that_only_says_it_heard_is_asked_again_before_it_ends(shown: bool, asked: int, kind: StepKind) -> None:
+    told = instance(1, phase=Phase.DRAINING, released=True, asked=asked, ends_at=START - SECOND)
+    assert kinds(found(fleet(told), shown=frozenset({told.name} if shown else ()))) == [kind]
+
+
+def test_a_node_that_was_seen_to_drain_is_not_asked_again() -> None:
+    drains = instance(1, phase=Phase.DRAINING, released=True, asked=1, drain_asked=True, ends_at=START + SECOND)
+    assert not found(fleet(drains), shown=frozenset({drains.name})).steps
 
 
 def test_a_node_that_is_gone_leaves_its_scheduler_once() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ledger.causes import Cause
 from ledger.events import Paid
+from reconciler import blast_radius
 from reconciler.arbiter import Ruling, Wallet
 from reconciler.blast_radius import PAUSE_MS, GuardState, aged, give_back
 from reconciler.eyes import with_returns
@@ -89,6 +90,9 @@ AGREED = {
     "deletion of a server in error": about(StepKind.DELETE, 203),
     "the word of a return that the node did not hear": about(StepKind.RELEASE, 204),
     "the word of a return to a node that joined late": about(StepKind.RELEASE, 205),
+    "return of fallback that nobody pays": about(
+        StepKind.RELEASE, 206, paid=Paid.FALLBACK, cause=Cause.AUTHORITY_SPENT
+    ),
     "return of fallback that is agreed": about(StepKind.RELEASE, 206, paid=Paid.FALLBACK, cause=Cause.RECLAIMABLE_HELD),
 }
 
@@ -326,3 +330,11 @@ def test_whoever_is_refused_by_a_limit_can_add_its_numbers_up(kinds: list[str], 
 def test_a_project_that_is_not_proven_complete_is_a_breaker_of_its_own() -> None:
     sees = eyes(owned_projects=frozenset({PROJECT, "other"}), complete_projects=frozenset({"other"}))
     assert [breaker.name for breaker in breakers(sees, LIMITS)] == [f"listing_incomplete/{PROJECT}"]
+
+
+@pytest.mark.parametrize("cause", [Cause.RECLAIMABLE_HELD, Cause.AUTHORITY_SPENT])
+def test_fallback_that_goes_back_spends_nothing_of_the_limit_of_releases(cause: Cause) -> None:
+    back = about(StepKind.RELEASE, 206, paid=Paid.FALLBACK, cause=cause)
+    assert blast_radius.spends(back, FINISHED) is None
+    for other in (replace(back, cause=Cause.REBALANCE), replace(back, paid=Paid.FLOOR)):
+        assert blast_radius.spends(other, FINISHED) is StepKind.RELEASE

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from ledger.causes import Cause
 from ledger.events import EventType
+from pools.provider import Status
+from reconciler.census import take
 from reconciler.fleet import Phase
+from reconciler.membership import as_node
 from reconciler.steps import StepKind
-from tests.reconciler.builders import FORECAST, Region, of_kind
+from tests.reconciler.builders import (
+    FORECAST,
+    START,
+    Region,
+    fleet,
+    instance,
+    node,
+    of_kind,
+    row,
+    scribe,
+    sight,
+)
 
 JOIN_TIMEOUT_S = 600
 
@@ -59,3 +77,28 @@ def test_a_silent_scheduler_is_no_word_about_its_nodes() -> None:
     region.cycle()
     region.cycle(JOIN_TIMEOUT_S)
     assert region.reconciler.memory.fleet.instances[gone].ready
+
+
+def test_a_node_heard_of_its_release_when_it_drains_and_not_when_it_answers() -> None:
+    told = instance(1, phase=Phase.DRAINING, released=True, asked=1, ends_at=START)
+    working = node(told)
+    assert not as_node(told, working, scribe(), silent=False)[0].drain_asked
+    assert as_node(told, replace(working, draining_until=START), scribe(), silent=False)[0].drain_asked
+    assert as_node(told, replace(working, drained="overrun"), scribe(), silent=False)[0].drain_asked
+
+
+@pytest.mark.parametrize(
+    ("status", "shown", "phase"),
+    [
+        (Status.ACTIVE, True, Phase.DRAINING),
+        (Status.ACTIVE, False, Phase.FAILED),
+        (Status.ERROR, True, Phase.FAILED),
+    ],
+    ids=["it works", "no node", "broken"],
+)
+def test_one_that_was_given_up_and_came_after_all_is_drained(status: Status, shown: bool, phase: Phase) -> None:
+    given_up = instance(1, phase=Phase.FAILED, joined_at=0, busy_units=0)
+    nodes = {given_up.name: node(given_up)} if shown else {}
+    after = take(fleet(given_up), sight(row(given_up, status=status), nodes=nodes), scribe())
+    found = after.fleet.instances[given_up.name]
+    assert (found.phase, found.released) == (phase, phase is Phase.DRAINING)

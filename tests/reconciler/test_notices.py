@@ -108,6 +108,13 @@ def test_a_withdrawal_of_what_was_never_said_changes_nothing() -> None:
     assert heard(known, notice(HERE, withdrawn=True)).fleet.instances == known.instances
 
 
+def test_a_withdrawal_that_comes_before_its_notice_in_one_answer_is_still_the_last_word() -> None:
+    census = heard(fleet(HERE), notice(HERE, withdrawn=True), notice(HERE))
+    assert (one(census).noticed, one(census).phase) == (False, HERE.phase)
+    assert not census.fleet.debts
+    assert [event.type for event in census.events] == [EventType.NOTICE_RECEIVED, EventType.NOTICE_WITHDRAWN]
+
+
 def test_a_withdrawn_notice_does_not_undo_our_own_release() -> None:
     leaving = replace(HERE, phase=Phase.DRAINING, released=True, ends_at=START + 60 * SECOND)
     census = heard(heard(fleet(leaving), notice(HERE)).fleet, notice(HERE, withdrawn=True))

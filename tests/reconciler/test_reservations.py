@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from contracts.errors import EbbtideError, Refused, Transient
+from ledger.causes import Cause
 from ledger.events import EventType, Paid
 from pools.fake import Room
 from pools.provider import Conflict, Server
 from reconciler.arbiter import Wallet
-from reconciler.reservations import open_day, read_wallet
+from reconciler.opening import open_day
 from reconciler.store_faulty import FaultyStore
+from reconciler.wallets import read_wallet
 from tests.reconciler.builders import FORECAST, HINDCAST, HOUR, REGION, Region, local_day
 
 KEY = f"reservations/{REGION}"
@@ -110,20 +112,18 @@ def test_a_wallet_that_cannot_be_read_lets_everything_but_money_go_on() -> None:
     assert fallback(region) == 4
 
 
-def test_fallback_that_stands_stays_while_its_wallet_cannot_be_read() -> None:
+def test_fallback_stays_while_its_wallet_cannot_be_read_and_goes_back_before_its_hour_ends() -> None:
     region = Wired()
     starved(region.settled(12))
     region.cycles(8)
     region.wire.fail("get", *[Transient("silent")] * 70)
-    region.cycles(70)
+    region.cycles(40)
     assert fallback(region) == 4
-    region.cycles(2)
-    assert fallback(region) == 4
-    (late,) = [e for e in region.told(EventType.FALLBACK_RESERVED) if e.data["late"] != "0.000000"]
-    assert late.data["unreserved"] == "0.000000"
-    past = round(float(str(late.data["late"])) * 1_000_000)
-    assert past == 346_667  # thirteen minutes for which nobody could reserve
-    assert wallet(region).reserved_micro == {LEAD: 2 * HOURLY + past}
+    region.cycles(20)
+    assert not any(one.supply for one in region.ours() if one.paid is Paid.FALLBACK)
+    (back,) = region.told(EventType.FALLBACK_RETURNED)
+    assert back.cause is Cause.AUTHORITY_SPENT
+    assert wallet(region).reserved_micro == {LEAD: HOURLY}
 
 
 def test_a_lost_wallet_is_written_anew_by_the_leader_that_wrote_it() -> None:
@@ -161,6 +161,20 @@ def test_over_a_lost_store_another_leader_spends_nothing_until_the_next_day() ->
     assert wallet(region).day == local_day(region.now)
 
 
+def test_a_clock_in_doubt_spends_nothing_and_opens_no_day() -> None:
+    region = starved()
+    region.cycles(4)
+    before = wallet(region)
+    region.set_by = 25 * HOUR  # a day ahead, and every wait would be over
+    region.cycles(5)
+    assert not region.told(EventType.FALLBACK_RESERVED)
+    assert wallet(region) == before
+    region.set_by = 0
+    region.cycles(5)
+    assert fallback(region) == 4
+    assert wallet(region).day == local_day(region.now)
+
+
 def test_a_person_may_open_a_day_that_was_closed() -> None:
     region = Region().settled(12)
     del region.store.values[KEY]
@@ -168,9 +182,21 @@ def test_a_person_may_open_a_day_that_was_closed() -> None:
     region.cycles(1)
     starved(region)
     region.cycles(10)
-    open_day(region.store, key=KEY, day=local_day(region.now))
+    open_day(region.store, key=KEY, day=local_day(region.now), who=LEAD, at=region.now)
     region.cycles(2)
     assert fallback(region) == 4
+
+
+def test_the_word_that_opened_a_day_is_told_once_also_by_the_next_leader() -> None:
+    region = Region().settled(12)
+    day = local_day(region.now)
+    open_day(region.store, key=KEY, day=day, who=LEAD, at=region.now)
+    region.cycles(3)
+    region.reconciler = region.leader()
+    region.cycles(2)
+    told = region.told(EventType.DAY_OPENED)
+    assert {(event.data["who"], event.data["day"]) for event in told} == {(LEAD, day)}
+    assert len({event.id for event in told}) == 1  # an empty memory tells it under the same id
 
 
 def test_a_replica_that_does_not_lead_writes_nothing() -> None:

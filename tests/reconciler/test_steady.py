@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ledger.causes import Cause
 from pools.provider import Signals
-from reconciler.arbiter import HOUR_MS, Risk
+from reconciler.arbiter import HOUR_MS, RENEW_MS, Risk
 from reconciler.blast_radius import GuardState
 from reconciler.claims import Claim
 from reconciler.cycle import Memory, Seen
@@ -63,7 +63,7 @@ def test_no_wait_lies_ahead_of_the_time(ahead: int) -> None:
     one, risk = after.fleet.instances[name(1)], after.risks[FORECAST]
     begun = (one.requested_at, one.left_at, after.claims[FORECAST].lower_since, risk.short_since, risk.healthy_since)
     assert set(begun) == {min(at, START)}
-    assert risk.paid_until <= START + HOUR_MS
+    assert risk.paid_until <= START + HOUR_MS + RENEW_MS
     assert after.refusals[FORECAST, Cause.PAUSED] <= START
     assert ahead > 0 or after == memory
 

@@ -10,10 +10,12 @@ import pytest
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
-from pools.provider import Lifecycle, LifecycleKind, Mark, Notice, NoticeKind, Server, Signals
+from pools.provider import Lifecycle, LifecycleKind, Mark, Notice, NoticeKind, Server, Signals, Status
+from reconciler.blast_radius import GuardState, aged, rooms, witnessed
 from reconciler.census import take
 from reconciler.drafts import event_id
 from reconciler.fleet import Fleet, Instance, Phase
+from reconciler.pacing import RAMP_CYCLES
 from reconciler.sight import Census, Sight
 from reconciler.steps import StepKind
 from tests.reconciler.builders import (
@@ -33,6 +35,7 @@ from tests.reconciler.builders import (
     name,
     node,
     of_kind,
+    part,
     row,
     scribe,
     sight,
@@ -210,6 +213,45 @@ def test_who_remembered_it_tells_the_same_events() -> None:
     assert first == {event.id: event for event in passed(fleet(), shown).events}
 
 
+def test_a_stream_in_another_order_tells_the_same_events() -> None:
+    other = replace(notice(), id="n-0", reclaim="r-0", issued_at=NOTICED - MINUTE)
+    withdrawn = replace(other, withdrawn=True, withdrawn_at=NOTICED - SECOND)
+    lives, notices = life(marked()), (other, withdrawn, notice())
+    first = passed(fleet(), sight(signals=stream(*lives, notices=notices))).events
+    again = passed(fleet(), sight(signals=stream(*lives[::-1], notices=notices[::-1]))).events
+    assert {event.id: event for event in first} == {event.id: event for event in again}
+
+
+def test_an_end_that_a_leader_only_believes_leaves_the_providers_word_its_own_event() -> None:
+    released = fleet(instance(released=True, phase=Phase.DRAINING, ends_at=START - MINUTE, started_at=ACTIVE))
+    later = START + 61 * MINUTE
+    believed = passed(passed(released, sight()).fleet, sight(now=later, signals=Signals(later, "9"))).events
+    assert [(event.id, event.occurred_at) for event in believed] == [
+        (about(EventType.INSTANCE_ENDED, f"{name(1)}/{START}"), START)
+    ]
+    word = passed(fleet(), sight(signals=stream(*life(marked(), taken=False)))).events
+    assert about(EventType.INSTANCE_ENDED) in {event.id for event in word}
+
+
+def test_who_finds_a_failure_again_without_a_memory_tells_it_as_an_event_of_its_own() -> None:
+    booting = instance(phase=Phase.BOOTING, joined_at=0)
+    told = [
+        passed(fleet(booting), sight(row(booting, status=Status.ERROR), now=at)).events for at in (START, START + 1)
+    ]
+    failed = [next(event for event in events if event.type is EventType.INSTANCE_FAILED) for events in told]
+    assert len({event.id for event in failed}) == 2
+    assert {event.caused_by for event in failed} == {about(EventType.INSTANCE_REQUESTED)}
+
+
+def test_a_server_that_comes_into_quarantine_again_is_told_again() -> None:
+    stranger = row(instance(), mark=replace(marked(), workload="nobodys-work"))
+    first = passed(Fleet(), sight(stranger))
+    assert not passed(first.fleet, sight(stranger, now=START + MINUTE)).events
+    out = passed(first.fleet, sight(now=START + MINUTE))
+    again = passed(out.fleet, sight(stranger, now=START + 2 * MINUTE))
+    assert {event.id for event in first.events}.isdisjoint({event.id for event in again.events})
+
+
 def test_what_was_deleted_on_request_is_no_loss() -> None:
     census = passed(fleet(), sight(signals=stream(*life(marked(), taken=False))))
     assert [event.type for event in census.events] == [EventType.INSTANCE_STARTED, EventType.INSTANCE_ENDED]
@@ -248,3 +290,34 @@ def test_an_end_that_was_heard_before_explains_why_a_listing_lacks_it() -> None:
     census = passed(fleet(instance(ended_at=ENDED)), sight(*rows))
     assert [loss.at for loss in census.losses] == [ENDED]
     assert [event.type for event in census.events] == [EventType.INSTANCE_LOST]
+
+
+def test_what_a_leader_of_before_released_comes_to_light_with_its_time() -> None:
+    """By the node that drains for it, and by the provider's word on a server that nobody here knows."""
+    asked = about(EventType.RELEASE_ASKED, f"{name(1)}/{START - MINUTE}")
+    drains = node(instance(), draining_until=START + MINUTE, draining_for=asked)
+    ends = tuple(
+        Lifecycle(START - 1000, kind, f"server-{n}", name(n), "", taken=taken)
+        for n, kind, taken in (
+            (2, LifecycleKind.DELETED, False),
+            (3, LifecycleKind.DELETED, True),
+            (4, LifecycleKind.FAILED, False),
+        )
+    )
+    shown = sight(row(instance()), nodes={name(1): drains}, signals=Signals(START, "1", lifecycle=ends))
+    assert passed(fleet(), shown).let_go == {name(1): START - MINUTE, name(2): START - 1000}
+    remembered = fleet(replace(instance(), released=True, drain_asked=True, phase=Phase.DRAINING), instance(2))
+    assert passed(remembered, shown).let_go == {}
+
+
+def test_the_window_of_releases_outlasts_a_takeover() -> None:
+    once = witnessed(GuardState(), {"b": START - MINUTE, "a": START + MINUTE}, START)
+    assert once.others == (("a", START), ("b", START - MINUTE))
+    assert witnessed(once, {"a": START, "b": START}, START + 1) == once
+    limits = part().estate.region(REGION).guard
+    known = fleet(*[instance(n) for n in range(1, 101)])
+    full = rooms(known, limits, replace(GuardState(), cycles_since_blind=RAMP_CYCLES))[StepKind.RELEASE].left
+    assert rooms(known, limits, replace(once, cycles_since_blind=RAMP_CYCLES))[StepKind.RELEASE].left == full - 2
+    later = START + limits.window * 1000
+    aged_ = aged(once, now=later - MINUTE + 1, epoch=0, leap_ms=0, silent=frozenset(), limits=limits)
+    assert [name_ for name_, _ in aged_.others] == ["a"]

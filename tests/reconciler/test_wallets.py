@@ -13,10 +13,12 @@ from ledger.events import EventType
 from reconciler.arbiter import ENTRY_WAIT_MS, HOUR_MS, Risk, Standing, Wallet, rule
 from reconciler.claims import Claim
 from reconciler.leadership import Leadership
+from reconciler.opening import open_day
 from reconciler.ports import Versioned
-from reconciler.reservations import Reservations, open_day, read_wallet, write_wallet
+from reconciler.reservations import Reservations
 from reconciler.store_faulty import FaultyStore
 from reconciler.store_memory import MemoryStore
+from reconciler.wallets import read_wallet, write_wallet
 from tests.reconciler.builders import FORECAST, REGION, START, contract, scribe
 
 KEY = f"reservations/{REGION}"

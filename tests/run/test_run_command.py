@@ -54,6 +54,20 @@ def test_it_runs_until_nothing_is_left_to_do_and_goes_on_from_there(here: Run, s
     assert int(str(again["epoch"])) > int(str(lines[-2]["epoch"]))
 
 
+def test_each_line_of_a_new_estates_first_day_says_that_it_is_closed_until_a_person_opens_it(
+    here: Run, site: Site, path: Path
+) -> None:
+    state = path.with_name("state")
+    words, reservations = site.words(path, state, "--cycles", "1"), ("reservations", "--state", str(state))
+    problem = str(told(here(*words).out)[1]["problem"])
+    assert problem.startswith("no fallback is bought on ")
+    assert "ebbtide reservations" in problem
+    assert here(*reservations).code == 1
+    assert here(*reservations, "--open-day", "--by", "tides-lead").code == 0
+    assert told(here(*words).out)[1]["problem"] == ""
+    assert here(*reservations).code == 0
+
+
 def test_a_look_touches_nothing(here: Run, site: Site, path: Path) -> None:
     ended = here(*site.words(path, path.with_name("state"), "--dry-run"))
     assert ended.code == 1, ended.err  # first contact is more than the ramp lets through

@@ -53,6 +53,6 @@ def test_money_in_the_name_of_an_authority_that_has_ended_is_found(until: str, *
     story = eventful((PEOPLE, limit, f"{limit}, validUntil: {until}"))
     story.event(EventType.SHORTFALL_BEGAN, "1", workload=FORECAST, data={"missing_units": 1})
     cause = f"shortfall.began/{REGION}/1"
-    data: dict[str, str | int] = {"amount": "1.00", "currency": "EUR", "authority": "tides-lead"}
+    data: dict[str, str | int] = {"amount": "1.00", "currency": "EUR", "authority": "tides-lead", "day": "2026-01-01"}
     story.event(EventType.FALLBACK_RESERVED, "1", caused_by=cause, workload=FORECAST, data=data)
     assert ("check_authority.Valid" in story.breaks()) is wrong

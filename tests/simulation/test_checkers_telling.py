@@ -162,6 +162,20 @@ def test_no_event_is_told_in_two_versions(change: dict[str, object]) -> None:
     assert "check_told.Versions" in story.breaks()
 
 
+def test_a_loss_that_a_listing_made_up_is_corrected_to_the_true_end_and_to_nothing_else() -> None:
+    for hidden, true, wrong in ((True, True, False), (True, False, True), (False, True, True)):
+        story = grown()
+        story.look(hidden=frozenset({"s-r0"} if hidden else set()))
+        asked = f"instance.requested/{REGION}/r0"
+        story.lost("r0", asked)
+        story.wait(MINUTE)
+        story.gone("r0", EndCause.LOST, asked)
+        if not true:
+            last = story.told.events["a"].pop()
+            story.told.events["a"].append(replace(last, occurred_at=last.occurred_at + 1))
+        assert ("check_told.Versions" in story.breaks()) is wrong
+
+
 def test_every_loss_is_told() -> None:
     assert "check_told.Losses" in without(eventful(), EventType.INSTANCE_LOST, "r0").breaks()
 
@@ -184,6 +198,20 @@ def test_every_notice_is_told() -> None:
     assert "check_told.Notices" in without(eventful(), EventType.NOTICE_RECEIVED, "r0").breaks()
 
 
+def test_of_a_server_that_was_given_back_no_notice_and_no_loss_is_told() -> None:
+    for given_back in (True, False):
+        story = grown()
+        if given_back:
+            story.act(Call.UNMARK, "r0")
+        story.wait(MINUTE)
+        said = story.notice("r0", DOMAINS[0])
+        story.wait(said.ends_at - story.at)
+        story.told.ended.append(Ended(story.at, "s-r0", "r0", None, EndCause.RECLAIMED, said))
+        story.looks(6)
+        broken = {name for name in story.breaks() if name in ("check_told.Notices", "check_told.Losses")}
+        assert bool(broken) is not given_back
+
+
 def test_no_notice_is_told_that_nobody_said() -> None:
     story = eventful()
     story.told.given.clear()
@@ -204,6 +232,17 @@ def test_every_cause_is_in_the_ledger() -> None:
         story = eventful()
         story.event(EventType.INSTANCE_JOINED, "r1", instance="r1", workload=FORECAST, caused_by=cause)
         assert "check_causes.Whole" in story.breaks()
+
+
+def test_a_request_without_a_cause_is_one_that_its_commits_estate_adopts() -> None:
+    for pool, cause, wrong in (
+        (DOMAINS[0], Cause.ADOPTION_REVIEWED, False),
+        (DOMAINS[1], Cause.ADOPTION_REVIEWED, True),
+        (DOMAINS[0], Cause.CLAIM_GREW, True),
+    ):
+        story = grown()
+        story.request("old", pool, cause=cause, caused_by="")
+        assert ("check_causes.Whole" in story.breaks()) is wrong
 
 
 def test_a_cause_may_be_told_a_little_later() -> None:
@@ -253,7 +292,7 @@ def test_of_two_servers_under_one_key_never_both_are_deleted(why: str) -> None:
     story.act(Call.DELETE, "r1", server="s-twin")
     assert "check_owners.Twins" not in story.breaks()
     story.act(Call.DELETE, "r1")
-    assert ("check_owners.Twins" in story.breaks()) is not why
+    assert ("check_owners.Twins" in story.breaks()) is (not why)
 
 
 def test_both_servers_under_one_key_may_end_in_one_instant_and_are_missed_all_the_same() -> None:

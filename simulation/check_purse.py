@@ -1,0 +1,52 @@
+"""What is reserved for fallback, by the ledger alone: whether nobody's money is behind some of what stands.
+
+Heard by the checkers that judge returns: an authority is never exceeded, whoever cannot see and whatever waits for
+approval (DESIGN 12). What is reserved too much or too little is `check_money`'s.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from decimal import Decimal
+
+from ledger.causes import Cause
+from ledger.events import Event, EventType
+from simulation.check_scene import Scene
+from simulation.chronicle import Act
+
+HOUR_MS = 3_600_000
+
+
+class Purse:
+    """What is reserved for the fallback of each workload, by the ledger: what stands beyond it has to go back. What was
+    reserved in an earlier term than the last pays for nothing that its leader knows of.
+    """
+
+    def __init__(self) -> None:
+        self._spent: set[str] = set()
+        self._reserved: dict[str, list[tuple[int, int, Decimal]]] = defaultdict(list)
+        self._rates: dict[str, Decimal] = {}
+
+    def hear(self, scene: Scene, event: Event) -> None:
+        """Reservations, the rates they are made at, and what was given back because nothing is left."""
+        if event.type is EventType.RATE_KNOWN:
+            self._rates[event.pool] = Decimal(str(event.data["rate"]))
+        elif event.type is EventType.FALLBACK_RETURNED and event.cause is Cause.AUTHORITY_SPENT:
+            self._spent.add(event.workload)
+        elif event.type is EventType.FALLBACK_RESERVED:
+            self._spent.discard(event.workload)
+            ahead = Decimal(str(event.data["amount"])) - Decimal(str(event.data.get("late", 0)))
+            self._reserved[event.workload].append((scene.now, event.epoch, ahead))
+
+    def lacks(self, scene: Scene, workload: str, act: Act) -> bool:
+        """Whether nothing is left for the workload, or the hour in hand is paid for less than stood before this act."""
+        if workload in self._spent:
+            return True
+        stood = [
+            stand
+            for stand in scene.by_workload[workload].values()
+            if stand.paid == "fallback" and (not stand.asked_at or stand.name == act.name)
+        ]
+        hour = [(epoch, amount) for at, epoch, amount in self._reserved[workload] if at > scene.now - HOUR_MS]
+        paid = sum((amount for epoch, amount in hour if epoch == hour[-1][0]), Decimal(0))
+        return paid < sum((self._rates.get(stand.pool, Decimal(0)) for stand in stood), Decimal(0))
