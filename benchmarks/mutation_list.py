@@ -283,7 +283,7 @@ MUTATIONS = (
         "removal-forgotten", "the removal that waits outlives a restart", "check_removals.Waits",
         (Edit(RESUME, "            saved.memory, fleet=replace(",
               "            saved.memory, baseline=type(saved.memory.baseline)(), fleet=replace("),),
-        faults="commit_removal,control_down", needs="control_down@commit_removal",
+        faults="commit_maxima,control_down", needs="control_down@commit_maxima",
     ),
     Mutation(
         "older-accepted", "what was in force is never followed by an older commit", "check_removals.NeverBack",
