@@ -27,7 +27,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Self
 
-from benchmarks.mutation_list import MUTATIONS, Mutation
+from benchmarks.mutation import Mutation
+from benchmarks.mutation_list import MUTATIONS
 from simulation.faults import Fault
 from simulation.hunted import drawn, small
 
