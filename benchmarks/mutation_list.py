@@ -216,9 +216,9 @@ MUTATIONS = (
         faults="site_lost,reclaim", needs="site_lost",
     ),
     Mutation(
-        "release-repeated", "a release is never told twice, nor another victim chosen", "check_debts.ReleasedOnce",
-        (Edit(RESUME, "    StepKind.RELEASE: _asked_to_drain,\n", ""),),
-        faults="crash,commit_maxima", needs="crash",
+        "victim-too-many", "what is given back is no more than is left over", "check_debts.ReleasedOnce",
+        (Edit(DIFF, "[: max(0, len(staying) - count)]", "[: max(0, len(staying) - count + 1)]"),),
+        faults="commit_maxima,reclaim",
     ),
     Mutation(
         "event-lost", "no event is lost", "check_told.Losses",
@@ -233,7 +233,8 @@ MUTATIONS = (
     ),
     Mutation(
         "bill-open", "each bill of a lost instance has its end", "check_money.Invoice",
-        (Edit(ABSENCE, "        census.events.append(billing.ended(instance, at=at, scribe=scribe, believed=True))\n", ""),),
+        (Edit(ABSENCE,
+              "        census.events.append(billing.ended(instance, at=at, scribe=scribe, believed=True))\n", ""),),
         faults="host_loss,silent_loss,power_wave",
     ),
     Mutation(
