@@ -233,7 +233,7 @@ MUTATIONS = (
     ),
     Mutation(
         "bill-open", "each bill of a lost instance has its end", "check_money.Invoice",
-        (Edit(ABSENCE, "        census.events.append(billing.ended(instance, at=at, scribe=scribe))\n", ""),),
+        (Edit(ABSENCE, "        census.events.append(billing.ended(instance, at=at, scribe=scribe, believed=True))\n", ""),),
         faults="host_loss,silent_loss,power_wave",
     ),
     Mutation(
