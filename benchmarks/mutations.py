@@ -33,7 +33,7 @@ from simulation.faults import Fault
 from simulation.hunted import drawn, small
 
 ROOT = Path(__file__).parents[1]
-MOST_SEEDS = 2_000
+MOST_SEEDS = 8_000
 """Seeds that are looked through for those that draw a rare pair of kinds."""
 
 LONGEST_S = 600
