@@ -25,6 +25,7 @@ SIGHTING = "reconciler/sighting.py"
 SPREAD = "correlation_groups/spread.py"
 DESIRED = "reconciler/desired.py"
 CYCLE = "reconciler/cycle.py"
+STANDING = "reconciler/standing.py"
 
 MUTATIONS = (
     Mutation(
@@ -368,7 +369,7 @@ MUTATIONS = (
     ),
     Mutation(
         "authority-outlived", "whose authority has run out spends nothing", "check_authority.Valid",
-        (Edit(CYCLE, "        if entry.spend_authority_per_day is not None and not _expired(entry, seen.now)\n",
+        (Edit(STANDING, "        if entry.spend_authority_per_day is not None and not _expired(entry, now)\n",
               "        if entry.spend_authority_per_day is not None\n"),),
         faults="hall_wave,two_halls,power_wave,reclaim,host_loss,silent_loss", days=1.5, seeds=12,
     ),
