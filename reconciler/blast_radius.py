@@ -34,8 +34,8 @@ class GuardState:
     """What the guard let through in its window: (time, number) by kind, and complete cycles since it last was blind.
 
     `judged_at` and `epoch` are those of the last cycle, `silent` the workloads whose scheduler did not answer in it,
-    and `doubted` says that its clock was not believed. `others` are instances that leaders of before released, with the
-    time. A new memory has seen nothing yet: it begins as after an outage.
+    and `doubted` says that its clock was not believed. `others` are instances that leaders of before released, and
+    `grown` those that they acquired, with the time. A new memory has seen nothing yet: it begins as after an outage.
     """
 
     released: History = ()
@@ -47,6 +47,7 @@ class GuardState:
     silent: frozenset[str] = frozenset()
     doubted: bool = False
     others: tuple[tuple[str, int], ...] = ()
+    grown: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,9 @@ def aged(
         moved = ((min(at + leap_ms, now), count) for at, count in history)
         return tuple(entry for entry in moved if entry[0] > horizon)
 
+    def named(others: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+        return tuple((name, min(at + leap_ms, now)) for name, at in others if at + leap_ms > horizon)
+
     another = bool(state.epoch) and state.epoch != epoch
     paused = bool(state.judged_at) and now - state.judged_at > PAUSE_MS
     heard_again = bool(state.silent - silent)
@@ -119,17 +123,32 @@ def aged(
         judged_at=now,
         epoch=epoch,
         silent=silent,
-        others=tuple((name, min(at + leap_ms, now)) for name, at in state.others if at + leap_ms > horizon),
+        others=named(state.others),
+        grown=named(state.grown),
     )
 
 
-def witnessed(state: GuardState, let_go: Mapping[str, int], now: int) -> GuardState:
-    """The state with what leaders of before released, as far as it can be told: the window outlasts a takeover. What
-    comes to light again is counted once.
+def witnessed(state: GuardState, let_go: Mapping[str, int], grown: Mapping[str, int], now: int) -> GuardState:
+    """The state with what leaders of before released and acquired, as far as it can be told: the windows outlast a
+    takeover. What comes to light again is counted once.
     """
-    known = dict(state.others)
-    new = {name: min(at, now) for name, at in let_go.items() if name not in known}
-    return replace(state, others=(*state.others, *sorted(new.items()))) if new else state
+
+    def more(known: tuple[tuple[str, int], ...], found: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+        names = {name for name, _ in known}
+        return (*known, *sorted((name, min(at, now)) for name, at in found.items() if name not in names))
+
+    return replace(state, others=more(state.others, let_go), grown=more(state.grown, grown))
+
+
+def carried(state: GuardState, before: int, after: int) -> GuardState:
+    """The state of the cycle of `before`, whose steps went out by `after`: a window is as long for the last of them."""
+
+    def moved(history: History) -> History:
+        return tuple((max(at, after) if at == before else at, count) for at, count in history)
+
+    return replace(
+        state, released=moved(state.released), acquired=moved(state.acquired), replaced=moved(state.replaced)
+    )
 
 
 def spent(state: GuardState, at: int, counts: Mapping[StepKind, int]) -> GuardState:
@@ -172,7 +191,7 @@ def rooms(fleet: Fleet, limits: GuardLimits, state: GuardState) -> dict[StepKind
     released = (*state.released, (0, len(state.others)))
     limited = (
         (StepKind.RELEASE, "released", released, min(limits.release_count, share), shown),
-        (StepKind.ACQUIRE, "acquired", state.acquired, limits.acquire_count, ""),
+        (StepKind.ACQUIRE, "acquired", (*state.acquired, (0, len(state.grown))), limits.acquire_count, ""),
         (StepKind.REPLACE, "replaced", state.replaced, limits.replace_count, ""),
     )
     left = {}

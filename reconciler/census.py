@@ -197,6 +197,7 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
         instances[instance.name], events = billing.found_again(instance, mark, scribe)
         census.events += events
     census.restored = rows.restored
+    census.grown = {back.name: back.requested_at for back in rows.restored if back.epoch < scribe.epoch}
     census.foreign = rows.foreign
     return rows
 

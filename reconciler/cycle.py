@@ -190,8 +190,9 @@ def _judge(
         limits=part.estate.region(part.region).guard,
         state=memory.guard,
         ground=ground_of(part),
-        spreads=spreads_of(part, counted.fleet, claimed, appraisal.offers, growing=growing),
+        spreads=spreads_of(part, counted.fleet, claimed, appraisal.offers, growing=growing, beside=counted.unowned()),
         let_go=counted.let_go,
+        grown=counted.grown,
     )
 
 

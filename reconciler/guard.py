@@ -19,14 +19,14 @@ from ledger.causes import Cause
 from ledger.events import Paid
 from pools.provider import Quota
 from reconciler import blast_radius, removals
-from reconciler.blast_radius import GuardState, give_back
+from reconciler.blast_radius import GuardState, carried, give_back
 from reconciler.breakers import Breaker
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.second_look import SUPPLY, Ground, Spread, breaks_bound, breaks_pools, places
 from reconciler.steps import ADDS, Refusal, Step, StepKind, finishes
 from repo_layout.documents import GuardLimits
 
-__all__ = ["Eyes", "GuardState", "Verdict", "breakers", "buys_nothing", "give_back", "judge"]
+__all__ = ["Eyes", "GuardState", "Verdict", "breakers", "buys_nothing", "carried", "give_back", "judge"]
 
 ENDING = frozenset({StepKind.RELEASE, StepKind.DELETE, StepKind.DISOWN, StepKind.DEREGISTER})
 FEW = 3
@@ -102,11 +102,12 @@ def judge(
     ground: Ground,
     spreads: Mapping[str, Spread],
     let_go: Mapping[str, int] = NOBODY,
+    grown: Mapping[str, int] = NOBODY,
 ) -> Verdict:
-    """Which of the steps may go out, and why each other one may not; `let_go` are releases by leaders of before that
-    came to light now, with their times.
+    """Which of the steps may go out, and why each other one may not; `let_go` are releases and `grown` acquisitions by
+    leaders of before that came to light now, with their times.
     """
-    state = blast_radius.witnessed(state, let_go, eyes.now)
+    state = blast_radius.witnessed(state, let_go, grown, eyes.now)
     state = blast_radius.aged(
         state, now=eyes.now, epoch=eyes.epoch, leap_ms=eyes.leap_ms, silent=eyes.silent_workloads, limits=limits
     )

@@ -102,7 +102,11 @@ class Reconciler:
         self.memory = replace(
             decision.memory,
             fleet=done.fleet,
-            guard=guard.give_back(decision.memory.guard, seen.now, waiting, decision.memory.fleet),
+            guard=guard.carried(
+                guard.give_back(decision.memory.guard, seen.now, waiting, decision.memory.fleet),
+                seen.now,
+                self.ports.clock(),
+            ),
         )
         if going or waiting:
             self._note(self.memory, done.events)

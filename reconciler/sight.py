@@ -45,7 +45,7 @@ class Census:
     `restored` are instances that only their marks remember, `twins` second servers that may be deleted. `unheard`: the
     provider spoke of a server that we could not know, for want of a whole listing: ask again. `missed`: it spoke of one
     that we know only now: ask from the beginning. `let_go` are instances that leaders of before released, and nobody
-    here remembers, with the time, as far as it can be told.
+    here remembers, and `grown` those that they acquired, with the time, as far as it can be told.
     """
 
     fleet: Fleet
@@ -58,9 +58,14 @@ class Census:
     restored: list[Instance] = field(default_factory=list)
     twins: list[Server] = field(default_factory=list)
     let_go: dict[str, int] = field(default_factory=dict)
+    grown: dict[str, int] = field(default_factory=dict)
     foreign: int = 0
     unheard: bool = False
     missed: bool = False
+
+    def unowned(self) -> list[Server]:
+        """Servers that carry our mark and are no instance: second ones under one key, and strays."""
+        return [*self.twins, *(stray.row for stray in self.strays)]
 
     def cursor(self, before: str, after: str) -> str:
         """Where to go on in the provider's stream, which was heard from one cursor to the other."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from ledger.events import Paid
+from pools.provider import Server
 from reconciler import claims
 from reconciler.desired import Partition
 from reconciler.fleet import Fleet, Phase
@@ -40,9 +42,10 @@ def spreads_of(
     offers: Mapping[str, Offers],
     *,
     growing: frozenset[str],
+    beside: Iterable[Server] = (),
 ) -> dict[str, Spread]:
     """For the guard's second look at the `growing` workloads: units that stand in each domain and group, counted from
-    the fleet alone.
+    the fleet alone; and `beside` it what carries our mark and is no instance: a second server stands where it stands.
     """
     if not growing:
         return {}
@@ -66,6 +69,7 @@ def spreads_of(
         domains[instance.workload][pool.domain] += instance.units
         for group in part.groups.get(pool.domain, ()):
             groups[instance.workload][group] += instance.units
+    _add_beside(part, beside, domains, groups, unknown)
     return {
         contract.name: Spread(
             desired=claimed[contract.name].desired,
@@ -81,6 +85,27 @@ def spreads_of(
         for contract in part.contracts
         if contract.name in growing
     }
+
+
+def _add_beside(
+    part: Partition,
+    rows: Iterable[Server],
+    domains: dict[str, dict[str, int]],
+    groups: dict[str, dict[str, int]],
+    unknown: dict[str, int],
+) -> None:
+    """Lent servers that carry a mark and are no instance stand in their places like any other."""
+    for row in rows:
+        mark = row.mark
+        if mark is None or mark.paid != Paid.RECLAIMABLE.value:
+            continue
+        pool = part.pool_by_name.get(row.pool)
+        if pool is None:
+            unknown[mark.workload] += mark.units
+            continue
+        domains[mark.workload][pool.domain] += mark.units
+        for group in part.groups.get(pool.domain, ()):
+            groups[mark.workload][group] += mark.units
 
 
 def committed_lot(part: Partition, workload: str) -> int:

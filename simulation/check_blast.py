@@ -99,12 +99,19 @@ def kind_of(scene: Scene, act: Act) -> str:
     if not act.fresh:
         return ""
     if act.call is Call.CREATE:
+        if len(scene.namesakes.get(act.name, ())) > 1:
+            return ""  # a second server under one key was decided once; `check_owners` sees to its end
         return "replaced" if scene.pays_debt(act.name) else "acquired"
     stand = scene.servers.get(act.server)
     if act.call is Call.ASK_RETURN:
-        return "" if _returns_fallback(scene, act) else "released"
+        return "" if _returns_fallback(scene, act) or _asked_before(scene, act) else "released"
     released = act.call is Call.DELETE and stand is not None and not stand.joined_at and scene.decided_at(act) < act.at
     return "released" if released else ""
+
+
+def _asked_before(scene: Scene, act: Act) -> bool:
+    """Whether the node was asked before: it goes once, and `check_debts` judges whether that was decided twice."""
+    return any(0 < stand.asked_at < act.at for stand in scene.namesakes.get(act.name, ())[-1:])
 
 
 def _returns_fallback(scene: Scene, act: Act) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ledger.causes import Cause
 from ledger.events import Event, EventType
+from simulation.check_blast import RETURNS
 from simulation.check_purse import Purse
 from simulation.check_reading import Checker
 from simulation.check_scene import Scene
@@ -51,8 +51,7 @@ class Acts(Checker):
         if act.call is Call.ASK_RETURN and scene.decided_at(act) < look.at:
             return  # agreed before this look: no breaker blocks it
         release = scene.releases.get(act.name) if act.call is Call.ASK_RETURN else None
-        held = release is not None and release.cause is Cause.RECLAIMABLE_HELD
-        if release is not None and held:
+        if release is not None and release.cause in RETURNS:
             if self._given_back.get(release.workload, look.at) < look.at:
                 return  # so was the return of this fallback
             if self._purse.lacks(scene, release.workload, act):

@@ -87,7 +87,8 @@ def _few_domains(
     request = scene.requests.get(act.name)
     ground = scene.ground_of(request.commit if request else "")
     here = ground.pools[act.pool].domain
-    serving = [s for s in ours if not s.asked_at and not s.drained and not s.noticed_by(look.at)]
+    staying = [s for s in ours if not (s.asked_at or s.drained or s.noticed_by(look.at) or _let_go(scene, s, look))]
+    serving = list({stand.name: stand for stand in staying}.values())  # of two under one key one has to go
     # another domain may be on the same list, whether or not it gave what it was asked for
     listed = {
         ground.pools[event.pool].domain
@@ -115,6 +116,12 @@ def _few_domains(
             f"{act.name}: {act.workload} has {units} of {max(claims)} desired units in {len(domains)} domains, "
             f"and another one went to {here}: {share.domains} domains can no longer be reached"
         )
+
+
+def _let_go(scene: Scene, stand: Stand, look: Look) -> bool:
+    """Whether its release stands on the list that is being carried out: its turn may come behind what is added."""
+    release = scene.releases.get(stand.name)
+    return release is not None and scene.told[release.id] >= look.at
 
 
 def _domains(stands: list[Stand], act: Act, ground: Ground, look: Look) -> set[str]:

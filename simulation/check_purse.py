@@ -16,6 +16,11 @@ from simulation.chronicle import Act
 
 HOUR_MS = 3_600_000
 
+AHEAD_MS = 600_000
+"""What the next hour is not paid for may go back so long before its own is over: a drain takes its time, and no minute
+of it may be unpaid.
+"""
+
 
 class Purse:
     """What is reserved for the fallback of each workload, by the ledger: what stands beyond it has to go back. What was
@@ -39,7 +44,9 @@ class Purse:
             self._reserved[event.workload].append((scene.now, event.epoch, ahead))
 
     def lacks(self, scene: Scene, workload: str, act: Act) -> bool:
-        """Whether nothing is left for the workload, or the hour in hand is paid for less than stood before this act."""
+        """Whether nothing is left for the workload, or its hour, less the time that a return takes, is paid for
+        less than stood before this act.
+        """
         if workload in self._spent:
             return True
         stood = [
@@ -47,6 +54,7 @@ class Purse:
             for stand in scene.by_workload[workload].values()
             if stand.paid == "fallback" and (not stand.asked_at or stand.name == act.name)
         ]
-        hour = [(epoch, amount) for at, epoch, amount in self._reserved[workload] if at > scene.now - HOUR_MS]
+        since = scene.now + AHEAD_MS - HOUR_MS
+        hour = [(epoch, amount) for at, epoch, amount in self._reserved[workload] if at > since]
         paid = sum((amount for epoch, amount in hour if epoch == hour[-1][0]), Decimal(0))
         return paid < sum((self._rates.get(stand.pool, Decimal(0)) for stand in stood), Decimal(0))

@@ -11,7 +11,7 @@ import pytest
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import Lifecycle, LifecycleKind, Mark, Notice, NoticeKind, Server, Signals, Status
-from reconciler.blast_radius import GuardState, aged, rooms, witnessed
+from reconciler.blast_radius import GuardState, aged, carried, rooms, witnessed
 from reconciler.census import take
 from reconciler.drafts import event_id
 from reconciler.fleet import Fleet, Instance, Phase
@@ -311,9 +311,9 @@ def test_what_a_leader_of_before_released_comes_to_light_with_its_time() -> None
 
 
 def test_the_window_of_releases_outlasts_a_takeover() -> None:
-    once = witnessed(GuardState(), {"b": START - MINUTE, "a": START + MINUTE}, START)
+    once = witnessed(GuardState(), {"b": START - MINUTE, "a": START + MINUTE}, {}, START)
     assert once.others == (("a", START), ("b", START - MINUTE))
-    assert witnessed(once, {"a": START, "b": START}, START + 1) == once
+    assert witnessed(once, {"a": START, "b": START}, {}, START + 1) == once
     limits = part().estate.region(REGION).guard
     known = fleet(*[instance(n) for n in range(1, 101)])
     full = rooms(known, limits, replace(GuardState(), cycles_since_blind=RAMP_CYCLES))[StepKind.RELEASE].left
@@ -321,3 +321,31 @@ def test_the_window_of_releases_outlasts_a_takeover() -> None:
     later = START + limits.window * 1000
     aged_ = aged(once, now=later - MINUTE + 1, epoch=0, leap_ms=0, silent=frozenset(), limits=limits)
     assert [name_ for name_, _ in aged_.others] == ["a"]
+
+
+def test_the_window_of_acquisitions_outlasts_a_takeover() -> None:
+    """What a mark brings back was acquired when its server was made; what is remembered counted when it was."""
+    young = replace(instance(), requested_at=START - MINUTE)
+    shown = sight(row(young))
+    assert passed(fleet(), shown).grown == {name(1): START - MINUTE}
+    assert passed(fleet(young), shown).grown == {}
+    once = witnessed(GuardState(cycles_since_blind=RAMP_CYCLES), {}, {name(1): START - MINUTE}, START)
+    assert witnessed(once, {}, {name(1): START}, START + 1) == once
+    limits = part().estate.region(REGION).guard
+
+    def left(state: GuardState) -> int:
+        return rooms(fleet(), limits, state)[StepKind.ACQUIRE].left
+
+    assert left(once) == limits.acquire_count - 1
+    later = START - MINUTE + limits.window * 1000
+    for now, back in ((later - 1, 1), (later, 0)):
+        still = aged(once, now=now, epoch=0, leap_ms=0, silent=frozenset(), limits=limits)
+        assert left(still) == limits.acquire_count - back
+
+
+def test_a_window_lasts_from_when_the_last_step_of_a_cycle_went_out() -> None:
+    state = GuardState(released=((START - MINUTE, 1), (START, 2)), acquired=((START, 3),))
+    slow = carried(state, START, START + 1000)
+    assert slow.released == ((START - MINUTE, 1), (START + 1000, 2))
+    assert slow.acquired == ((START + 1000, 3),)
+    assert carried(state, START, START - MINUTE) == state, "a clock that was set back shortens no window"

@@ -11,8 +11,11 @@ from ledger.causes import Cause
 from ledger.events import EventType, Paid
 from pools.provider import LifecycleKind, Mark, Server, Status
 from reconciler.census import take
+from reconciler.claims import Claim
 from reconciler.fleet import Fleet, Phase
+from reconciler.second_look import Spread
 from reconciler.sighting import Twin
+from reconciler.standing import spreads_of
 from reconciler.steps import StepKind
 from reconciler.twins import sort_twins
 from tests.reconciler.builders import (
@@ -26,7 +29,9 @@ from tests.reconciler.builders import (
     Region,
     fleet,
     instance,
+    name,
     of_kind,
+    part,
     row,
     scribe,
     sight,
@@ -186,3 +191,21 @@ def test_of_twins_that_nobody_knows_the_older_is_ours_and_the_other_is_quarantin
     again = take(census.fleet, sight(younger, older), scribe())
     assert [row.id for row in again.twins] == [younger.id]
     assert not again.fleet.quarantined
+
+
+def test_a_second_server_counts_where_it_stands() -> None:
+    plan = part()
+    mark = Mark(ESTATE, REGION, name(1), 1, FORECAST, 2, "reclaimable")
+    twin = Server("twin", name(1), PROJECT, OTHER_POOL, Status.ACTIVE, START, mark)
+    floor = replace(twin, mark=replace(mark, paid="floor"))
+    lost = replace(twin, pool="")
+    domain = plan.pool_by_name[OTHER_POOL].domain
+
+    def spread(*rows: Server) -> Spread:
+        claimed = {c.name: Claim(c.name, 4, 8) for c in plan.contracts}
+        return spreads_of(plan, Fleet(), claimed, {}, growing=frozenset({FORECAST}), beside=rows)[FORECAST]
+
+    assert spread(twin).domain_units == {domain: 2}
+    assert set(spread(twin).group_units.values()) == {2}
+    assert (spread(lost).domain_units, spread(lost).unknown_units) == ({}, 2)
+    assert spread(floor) == spread()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from ledger.causes import Cause
+from ledger.events import EventType
 from simulation.checking import Checks
 from simulation.chronicle import Call, Moved
 from simulation.cloud_model import EndCause
-from tests.reconciler.builders import ADOPTED_SERVER, KEPT, MINUTE, REGION, START, with_region
-from tests.simulation.chronicles import DOMAINS, Story, eventful, grown
+from tests.reconciler.builders import ADOPTED_SERVER, FORECAST, KEPT, MINUTE, REGION, START, with_region
+from tests.simulation.chronicles import DOMAINS, Story, asked_back, eventful, grown
 
 LIMITS = with_region("    guard: {releaseCount: 2, releaseShare: 50, acquireCount: 16, replaceCount: 2}")
 
@@ -85,6 +86,29 @@ def test_few_domains_may_not_take_what_eight_domains_need() -> None:
     for number, pool in enumerate((*DOMAINS[:3], DOMAINS[0])):
         story.buy(f"r{number}", pool)
     assert "check_bounds.Placements" in story.breaks()
+
+
+@pytest.mark.parametrize("leaving", [False, True])
+def test_what_the_same_list_lets_go_keeps_no_domain_from_being_reached(leaving: bool) -> None:
+    story = Story()
+    story.want(12)
+    story.room()
+    story.look()
+    for number, pool in enumerate((*DOMAINS[:3], DOMAINS[0])):
+        if leaving and number == 3:
+            story.event(EventType.RELEASE_ASKED, "r1", caused_by=story.claim, instance="r1", workload=FORECAST)
+        story.buy(f"r{number}", pool)
+    assert ("check_bounds.Placements" in story.breaks()) is not leaving
+
+
+def test_a_second_server_under_one_key_keeps_no_domain_from_being_reached() -> None:
+    story = grown()
+    story.want(13)
+    story.looks(1)
+    story.create("r0", DOMAINS[0], server="twin")
+    story.looks(1)
+    story.buy("x", DOMAINS[2])
+    assert "check_bounds.Placements" not in story.breaks(since=story.at)
 
 
 def test_a_waiver_of_the_class_widens_the_bound_and_one_of_another_class_does_not() -> None:
@@ -248,6 +272,28 @@ def test_two_replacements_fit_the_window_and_three_do_not() -> None:
         for number, loss in enumerate(losses):
             story.buy(f"x{number}", DOMAINS[number], cause=Cause.LOST_WITHOUT_NOTICE, caused_by=loss)
         assert ("check_blast.Radius" in story.breaks()) is (count == 3)
+
+
+def test_who_is_asked_back_again_counts_no_second_time() -> None:
+    story = grown(LIMITS)
+    story.looks(1)
+    story.want(10)
+    story.looks(5)
+    for _ in range(2):
+        for number in range(2):
+            asked_back(story, f"r{number}")
+        story.wait(MINUTE)
+    assert "check_blast.Radius" not in story.breaks()
+
+
+def test_a_second_server_under_one_key_counts_no_second_time() -> None:
+    story = grown(LIMITS)
+    losses = many_lost(story, 2)
+    story.looks(1)
+    for number, loss in enumerate(losses):
+        story.buy(f"x{number}", DOMAINS[number], cause=Cause.LOST_WITHOUT_NOTICE, caused_by=loss)
+        story.create(f"x{number}", DOMAINS[number], server=f"twin-{number}")
+    assert "check_blast.Radius" not in story.breaks()
 
 
 def test_two_releases_fit_the_window_and_three_do_not() -> None:

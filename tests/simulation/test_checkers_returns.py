@@ -96,6 +96,18 @@ def test_what_stands_beyond_the_paid_hour_goes_back_and_the_rest_stays(seen: dic
     assert blind(story)
 
 
+@pytest.mark.parametrize("seen", BLIND.values(), ids=BLIND)
+def test_what_no_money_is_left_for_goes_back_by_that_name_too_and_the_rest_stays(seen: dict[str, object]) -> None:
+    story = paid_for(1)
+    story.wait(5 * MINUTE)
+    story.look(**seen)
+    story.give_back("b0", Cause.AUTHORITY_SPENT)
+    assert not blind(story)
+    story.look(**seen)
+    story.give_back("b1", Cause.AUTHORITY_SPENT)
+    assert blind(story)
+
+
 def test_an_hour_that_is_over_and_money_for_what_is_past_pay_for_nothing_now() -> None:
     over = paid_for(2)
     over.wait(HOUR)
@@ -106,6 +118,16 @@ def test_an_hour_that_is_over_and_money_for_what_is_past_pay_for_nothing_now() -
     late.give_back("b0", Cause.RECLAIMABLE_HELD)
     assert not blind(over)
     assert not blind(late)
+
+
+@pytest.mark.parametrize(("before_the_end", "wrong"), [(12, True), (10, False)])
+def test_what_the_next_hour_is_not_paid_for_goes_back_in_time_for_its_end(before_the_end: int, wrong: bool) -> None:
+    story = paid_for(2)
+    story.wait(HOUR - before_the_end * MINUTE)
+    reserve(story, 1)
+    story.look(git=False)
+    story.give_back("b0", Cause.AUTHORITY_SPENT)
+    assert blind(story) is wrong
 
 
 def test_what_a_former_leader_reserved_pays_for_nothing_that_the_present_one_knows_of() -> None:
