@@ -7,35 +7,7 @@ docs/invariants.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """In `file`, `old` becomes `new`."""
-
-    file: str
-    old: str
-    new: str
-
-
-@dataclass(frozen=True, slots=True)
-class Mutation:
-    """`checker` is expected to complain within `seeds` histories of `days` days with `faults`, out of those whose seed
-    draws each kind that it `needs`; `A@B` is an A that begins while a B is on. They are
-    histories of the small region, or of a whole `region` of the reference estate.
-    """
-
-    name: str
-    promise: str
-    checker: str
-    edits: tuple[Edit, ...]
-    faults: str = "all"
-    needs: str = ""
-    days: float = 0.5
-    seeds: int = 40
-    region: str = ""
-
+from benchmarks.mutation import Edit, Mutation
 
 GUARD = "reconciler/guard.py"
 BLAST = "reconciler/blast_radius.py"
@@ -244,9 +216,9 @@ MUTATIONS = (
         faults="site_lost,reclaim", needs="site_lost",
     ),
     Mutation(
-        "release-repeated", "a release is never told twice, nor another victim chosen", "check_debts.ReleasedOnce",
-        (Edit(RESUME, "    StepKind.RELEASE: _asked_to_drain,\n", ""),),
-        faults="crash,commit_maxima", needs="crash",
+        "victim-too-many", "what is given back is no more than is left over", "check_debts.ReleasedOnce",
+        (Edit(DIFF, "[: max(0, len(staying) - count)]", "[: max(0, len(staying) - count + 1)]"),),
+        faults="commit_maxima,reclaim",
     ),
     Mutation(
         "event-lost", "no event is lost", "check_told.Losses",
@@ -257,11 +229,12 @@ MUTATIONS = (
     Mutation(
         "wallet-reset", "the authority's limit holds over a day", "check_money.Authority",
         (Edit("reconciler/arbiter.py", "    if money and day > wallet.day:\n", "    if money:\n"),),
-        faults="hall_wave,two_halls,power_wave,reclaim,host_loss,silent_loss", days=1.0, seeds=20,
+        faults="drought,hall_wave,two_halls,reclaim", needs="drought",
     ),
     Mutation(
         "bill-open", "each bill of a lost instance has its end", "check_money.Invoice",
-        (Edit(ABSENCE, "        census.events.append(billing.ended(instance, at=at, scribe=scribe))\n", ""),),
+        (Edit(ABSENCE,
+              "        census.events.append(billing.ended(instance, at=at, scribe=scribe, believed=True))\n", ""),),
         faults="host_loss,silent_loss,power_wave",
     ),
     Mutation(
@@ -283,7 +256,7 @@ MUTATIONS = (
         "removal-forgotten", "the removal that waits outlives a restart", "check_removals.Waits",
         (Edit(RESUME, "            saved.memory, fleet=replace(",
               "            saved.memory, baseline=type(saved.memory.baseline)(), fleet=replace("),),
-        faults="commit_removal,control_down", needs="control_down@commit_removal",
+        faults="commit_maxima,control_down", needs="control_down@commit_maxima",
     ),
     Mutation(
         "older-accepted", "what was in force is never followed by an older commit", "check_removals.NeverBack",
@@ -299,7 +272,7 @@ MUTATIONS = (
     Mutation(
         "breaker-latches", "what stopped goes on when it is over", "check_liveness.Cleared",
         (Edit("reconciler/clocks.py", "    if before.doubted and not came:", "    if before.doubted:"),),
-        faults="clock_forward,clock_back,reclaim", needs="clock_back",
+        faults="clock_forward,clock_back,reclaim", needs="clock_forward,clock_back",
     ),
     Mutation(
         "drain-never-ends", "what has drained is given back", "check_liveness.Drained",
@@ -396,7 +369,8 @@ MUTATIONS = (
     ),
     Mutation(
         "authority-outlived", "whose authority has run out spends nothing", "check_authority.Valid",
-        (Edit(CYCLE, "        if entry.spend_authority_per_day is not None and not _expired(entry, seen.now)\n",
+        (Edit("reconciler/standing.py",
+              "        if entry.spend_authority_per_day is not None and not _expired(entry, now)\n",
               "        if entry.spend_authority_per_day is not None\n"),),
         faults="hall_wave,two_halls,power_wave,reclaim,host_loss,silent_loss", days=1.5, seeds=12,
     ),

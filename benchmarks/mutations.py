@@ -27,12 +27,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import Self
 
-from benchmarks.mutation_list import MUTATIONS, Mutation
+from benchmarks.mutation import Mutation
+from benchmarks.mutation_list import MUTATIONS
 from simulation.faults import Fault
 from simulation.hunted import drawn, small
 
 ROOT = Path(__file__).parents[1]
-MOST_SEEDS = 2_000
+MOST_SEEDS = 8_000
 """Seeds that are looked through for those that draw a rare pair of kinds."""
 
 LONGEST_S = 600

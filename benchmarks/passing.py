@@ -1,8 +1,8 @@
 """Lets histories pass in one process of its own, as they are asked for: a line in, a line out.
 
 Run by its path, so that the packages are those of the folder that `PYTHONPATH` names, and imported once for many
-histories. In: `SEED DAYS FAULTS [REGION]`, a whole region of the reference estate where one is named. Out: one JSON object, the first sentence of each checker that complained by its name.
-Used by `benchmarks.mutations`.
+histories. In: `SEED DAYS FAULTS [REGION]`, a whole region of the reference estate where one is named. Out: one JSON
+object, the first sentence of each checker that complained by its name. Used by `benchmarks.mutations`.
 """
 
 from __future__ import annotations

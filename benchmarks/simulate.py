@@ -19,7 +19,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.hunt_log import Day, Log, day_of, hunted_of, opened, version_of
-from benchmarks.mutation_list import MUTATIONS, Mutation
+from benchmarks.mutation import Mutation
+from benchmarks.mutation_list import MUTATIONS
 from benchmarks.mutations import CAUGHT, Tried, all_tried, line_of
 from ebbtide.histories import region_histories
 from ebbtide.hunting import hunters

@@ -16,8 +16,9 @@ from ebbtide.advice import Advice
 from ebbtide.run_state import ReconcilerState
 from ebbtide.terminal import Terminal
 from reconciler.adapters.store_file import FileStore
-from reconciler.arbiter import Wallet, micro_text
+from reconciler.arbiter import Wallet
 from reconciler.opening import key_of, open_day
+from reconciler.spending import micro_text
 from reconciler.wallets import read_wallet
 from repo_layout.adapters.clock import now_ms
 

@@ -18,6 +18,7 @@ from ledger.events import Event, EventType, Paid
 from reconciler.claims import Claim
 from reconciler.drafts import Scribe
 from reconciler.fleet import Instance
+from reconciler.spending import Amount, Purse, give_back, page, write_down
 
 ENTRY_WAIT_MS = 300_000
 """A shortfall that heals within five minutes (a replacement boots in less) buys nothing."""
@@ -226,13 +227,13 @@ def _buy(
         # what stands in for a floor's unit stays until that runs
         stays = min(risk.granted, _whole(standing.floor_owed, standing.lot))
         if now - since >= EXIT_HOLD_MS and not kept and stays < risk.granted:
-            return _give_back(ruling, contract, risk, Cause.RECLAIMABLE_HELD, scribe, kept=stays)
+            return give_back(ruling, contract, risk, Cause.RECLAIMABLE_HELD, scribe, kept=stays)
     elif risk.healthy_since:
         risk = replace(risk, healthy_since=0)
     missing = _missing(risk, standing, minimum - without, now=now, fresh=ruling.fresh, frozen=frozen)
     if not money:
         if risk.granted and not frozen and 0 < risk.paid_until <= now + RETURN_MS:
-            return _give_back(ruling, contract, risk, Cause.AUTHORITY_SPENT, scribe)
+            return give_back(ruling, contract, risk, Cause.AUTHORITY_SPENT, scribe)
         return risk
     renewing = bool(risk.granted) and now < risk.paid_until - RENEW_MS
     if not missing or (missing == risk.granted and renewing):
@@ -243,7 +244,7 @@ def _buy(
         _own_limit(contract) - wallet.by_workload.get(contract.name, 0),
     )
     left = 0 if wallet.closed else left
-    purse = _Purse(left, standing.unit_hour_micro, renewing, standing.lot)
+    purse = Purse(left, standing.unit_hour_micro, renewing, standing.lot)
     after = _reserve(ruling, contract, risk, missing, purse, scribe)
     ruling.fresh -= max(0, after.granted - risk.granted) // standing.lot
     return after
@@ -264,16 +265,6 @@ def _missing(risk: Risk, standing: Standing, units: int, *, now: int, fresh: int
     return min(risk.granted + max(0, fresh) * standing.lot, max(risk.granted, needed))
 
 
-@dataclass(frozen=True, slots=True)
-class _Purse:
-    """What is left to reserve, what a unit-hour costs now (None: unknown), and whether the hour in hand goes on."""
-
-    left_micro: int
-    unit_hour_micro: int | None
-    renewing: bool
-    lot: int
-
-
 def _whole(units: int, lot: int) -> int:
     """The units of as many whole instances as hold `units`."""
     return -(-max(0, units) // lot) * lot
@@ -284,7 +275,7 @@ def _own_limit(contract: Contract) -> int:
     return int(own.amount * 1_000_000) if own is not None else 0
 
 
-def _reserve(ruling: Ruling, contract: Contract, risk: Risk, units: int, purse: _Purse, scribe: Scribe) -> Risk:
+def _reserve(ruling: Ruling, contract: Contract, risk: Risk, units: int, purse: Purse, scribe: Scribe) -> Risk:
     """Reserve the next hour for `units`, or what the authority still allows of them.
 
     What stands is renewed at its last rate where none is known now: a silent rate card is no reason to let a floor go.
@@ -300,13 +291,13 @@ def _reserve(ruling: Ruling, contract: Contract, risk: Risk, units: int, purse: 
     each = -(-rate * span // HOUR_MS)
     bought = min(fresh, (left - paid_late) // (each * purse.lot) * purse.lot) if each else 0
     if bought < units - (risk.granted if purse.renewing else 0):
-        risk = _page(ruling, contract, risk, units, purse, scribe)
+        risk = page(ruling, contract, risk, units, purse, scribe)
         if not purse.renewing and risk.granted and scribe.now < risk.paid_until - RETURN_MS:
             return risk  # its hour is not over: the approver, or another day, may still give what is missing
     if bought or late:
-        _write_down(ruling, contract, risk, _Amount(bought * each + paid_late, paid_late, late - paid_late), scribe)
+        write_down(ruling, contract, risk, Amount(bought * each + paid_late, paid_late, late - paid_late), scribe)
     if bought == 0:
-        return risk if purse.renewing else _give_back(ruling, contract, risk, Cause.AUTHORITY_SPENT, scribe)
+        return risk if purse.renewing else give_back(ruling, contract, risk, Cause.AUTHORITY_SPENT, scribe)
     if purse.renewing:
         return replace(risk, granted=risk.granted + bought, rate_micro=rate)
     until = max(risk.paid_until, scribe.now) + HOUR_MS
@@ -320,95 +311,3 @@ def _unpaid(risk: Risk, now: int) -> int:
     if not risk.paid_until or now <= risk.paid_until:
         return 0
     return -(-risk.granted * risk.rate_micro * (now - risk.paid_until) // HOUR_MS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Amount:
-    """One reservation: all of it, what of it is for time that is past, and what of that time no money is left for."""
-
-    micro: int
-    late_micro: int
-    unreserved_micro: int
-
-
-def _write_down(ruling: Ruling, contract: Contract, risk: Risk, amount: _Amount, scribe: Scribe) -> None:
-    """Into the wallet and into the ledger."""
-    authority, wallet = contract.fallback.authority or "", ruling.wallet
-    ruling.wallet = replace(
-        wallet,
-        reserved_micro={**wallet.reserved_micro, authority: wallet.reserved_micro.get(authority, 0) + amount.micro},
-        by_workload={**wallet.by_workload, contract.name: wallet.by_workload.get(contract.name, 0) + amount.micro},
-    )
-    ruling.events.append(
-        scribe.event(
-            EventType.FALLBACK_RESERVED,
-            f"{contract.name}/{scribe.now}",
-            Cause.SHORTFALL,
-            caused_by=risk.since_event,
-            workload=contract.name,
-            data={
-                "amount": micro_text(amount.micro),
-                "currency": _currency(contract),
-                "authority": authority,
-                "day": wallet.day,
-                "late": micro_text(amount.late_micro),
-                "unreserved": micro_text(amount.unreserved_micro),
-            },
-        )
-    )
-
-
-def _page(ruling: Ruling, contract: Contract, risk: Risk, units: int, purse: _Purse, scribe: Scribe) -> Risk:
-    """Call the approver, once a day and workload, with the numbers."""
-    if risk.paged_on == ruling.wallet.day and risk.paged_on:
-        return risk
-    ruling.paged.append(contract.name)
-    ruling.events.append(
-        scribe.event(
-            EventType.GUARD_REFUSED,
-            f"fallback/{contract.name}/{ruling.wallet.day or scribe.now}/{scribe.epoch}",
-            Cause.AUTHORITY_SPENT,
-            caused_by=risk.since_event,
-            workload=contract.name,
-            data={
-                "action": "fallback",
-                "units": units,
-                "unit_hour": micro_text(purse.unit_hour_micro) if purse.unit_hour_micro else "",
-                "left": micro_text(purse.left_micro),
-                "authority": contract.fallback.authority or "",
-                "approver": contract.fallback.approver or "",
-                "reserved": "unknown" if ruling.wallet.closed else "known",
-            },
-        )
-    )
-    return replace(risk, paged_on=ruling.wallet.day)
-
-
-def _give_back(ruling: Ruling, contract: Contract, risk: Risk, cause: Cause, scribe: Scribe, *, kept: int = 0) -> Risk:
-    """Grant no more than `kept` units; what stands beyond them goes back."""
-    if risk.granted:
-        ruling.events.append(
-            scribe.event(
-                EventType.FALLBACK_RETURNED,
-                f"{contract.name}/{scribe.now}",
-                cause,
-                caused_by=risk.since_event,
-                workload=contract.name,
-                data={"authority": contract.fallback.authority or ""},
-            )
-        )
-    if kept:
-        return replace(risk, granted=kept, spent=False)
-    return replace(risk, granted=0, paid_until=0, healthy_since=0, rate_micro=0, spent=cause is Cause.AUTHORITY_SPENT)
-
-
-def _currency(contract: Contract) -> str:
-    limit = contract.fallback.limit_per_day
-    return limit.currency if limit else ""
-
-
-def micro_text(amount_micro: int) -> str:
-    """Millionths of a currency as exact decimal text."""
-    sign = "-" if amount_micro < 0 else ""
-    whole, part = divmod(abs(amount_micro), 1_000_000)
-    return f"{sign}{whole}.{part:06d}"

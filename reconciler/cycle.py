@@ -6,7 +6,6 @@ after; `ebbtide plan` calls `decide` alone and touches nothing.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -26,11 +25,10 @@ from reconciler.placement import place
 from reconciler.ports import SchedulerView
 from reconciler.problem import Placement
 from reconciler.sight import Census, Sight
-from reconciler.standing import committed_lot, ground_of, spreads_of
+from reconciler.standing import committed_lot, ground_of, spend_limits, spreads_of
 from reconciler.steady import steadied
 from reconciler.steps import ADDS, Refusal, Step
 from reconciler.twins import twin_steps
-from repo_layout.documents import DirectoryEntry
 
 NEVER_S = 10**9
 """Longer than anything is waited for."""
@@ -368,11 +366,6 @@ def _rule(
                 on_fallback[instance.workload] += instance.units
             elif instance.paid is Paid.FLOOR:
                 on_floor[instance.workload] += instance.units
-    limits = {
-        entry.id: int(entry.spend_authority_per_day.amount * 1_000_000)
-        for entry in part.estate.directory
-        if entry.spend_authority_per_day is not None and not _expired(entry, seen.now)
-    }
     everybody = guard.buys_nothing(eyes, part.estate.region(part.region).guard)
     frozen = frozenset(part.contract_by_name) if everybody else eyes.silent_workloads | eyes.paused_workloads
     return arbiter.rule(
@@ -391,16 +384,9 @@ def _rule(
         risks=memory.risks,
         wallet=memory.wallet if seen.wallet is None else seen.wallet,
         money=seen.wallet is not None and not eyes.clock,  # a doubted clock ends no paid hour and opens no day
-        limits_micro=limits,
+        limits_micro=spend_limits(part, seen.now),
         day=seen.day,
         scribe=scribe,
         frozen=frozen,
         kept=frozenset(unseen),
     )
-
-
-def _expired(entry: DirectoryEntry, now: int) -> bool:
-    """Whether a person's authority has run out; it holds to the end of its last day, UTC."""
-    if entry.valid_until is None:
-        return False
-    return dt.datetime.fromtimestamp(now / 1000, tz=dt.UTC).date() > entry.valid_until

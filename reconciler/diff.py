@@ -264,15 +264,31 @@ def _cleanups(inputs: Inputs) -> Iterable[Step]:
             yield step_of(StepKind.DELETE, instance, instance.cause)
         elif instance.phase is Phase.DRAINING and instance.server:
             drained = inputs.drained.get(instance.name, "")
-            over = instance.released and inputs.now >= instance.ends_at
+            unheard = instance.released and _unheard(instance, inputs)
             if drained in ("verified", "overrun"):
                 yield step_of(StepKind.DELETE, instance, Cause.DRAINED if drained == "verified" else instance.cause)
-            elif instance.released and not instance.noticed and _unheard(instance, inputs):
+            elif unheard and not instance.noticed:
                 yield step_of(StepKind.RELEASE, instance, instance.cause)
-            elif over:
+            elif _over(instance, inputs, unheard=unheard):
                 yield step_of(StepKind.DELETE, instance, instance.cause)
         elif instance.phase is Phase.GONE and instance.joined_at and not instance.deregistered:
             yield step_of(StepKind.DEREGISTER, instance, instance.cause)
+
+
+def _over(instance: Instance, inputs: Inputs, *, unheard: bool) -> bool:
+    """Whether the end of a release has passed: one that its node knows of. Who was released before it was a node, and
+    noticed since, knows of the notice alone; and the end of a drain that was merely seen binds nobody who may work on.
+    """
+    if not instance.released or (instance.seen_to_drain and _there(instance, inputs)):
+        return False
+    ends_at = min((end for _, end in instance.notices), default=instance.ends_at) if unheard else instance.ends_at
+    return inputs.now >= ends_at
+
+
+def _there(instance: Instance, inputs: Inputs) -> bool:
+    """Whether it is a node, as far as its scheduler can say."""
+    held = instance.workload in inputs.claims and inputs.claims[instance.workload].held
+    return held or instance.name in inputs.shown
 
 
 def _unheard(instance: Instance, inputs: Inputs) -> bool:
@@ -281,8 +297,7 @@ def _unheard(instance: Instance, inputs: Inputs) -> bool:
     """
     if not instance.node_once or instance.drain_asked:
         return False
-    held = instance.workload in inputs.claims and inputs.claims[instance.workload].held
-    return not instance.asked or (instance.asked < MOST_ASKED and (held or instance.name in inputs.shown))
+    return not instance.asked or (instance.asked < MOST_ASKED and _there(instance, inputs))
 
 
 def _acquire(inputs: Inputs, want: Wanted, owed: list[Debt], sources: list[Instance], offset: int) -> Step:

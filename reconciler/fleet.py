@@ -13,7 +13,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from ledger.causes import Cause
-from ledger.events import Paid
+from ledger.events import EventType, Paid
 from repo_layout.admission import instance_prefix
 
 
@@ -111,6 +111,12 @@ class Instance:
     def node_once(self) -> bool:
         """Whether it may be a node, whoever shows it: it is asked to drain before anything ends it."""
         return self.joined_at > 0 or self.unsure_since > 0
+
+    @property
+    def seen_to_drain(self) -> bool:
+        """Whether it counts as released because its node was found in a drain, and no release was agreed."""
+        asked = self.release_event.startswith(f"{EventType.RELEASE_ASKED.value}/")
+        return self.released and bool(self.release_event) and not asked
 
     @property
     def drill(self) -> bool:

@@ -47,7 +47,12 @@ def as_node(
             return replace(instance, left_at=scribe.now, busy_units=0), ()
         return instance, ()
     events = () if instance.joined_at else (_joined(instance, view, scribe),)
-    if _drains_unasked(instance, view, scribe):
+    if instance.seen_to_drain and not (instance.noticed or view.drained in DRAINED or view.draining_until):
+        # what was taken back undid its drain, and it works again: nobody had agreed on its end
+        instance = replace(
+            instance, phase=Phase.JOINED, released=False, release_event="", drain_asked=False, asked=0, ends_at=0
+        )
+    elif _drains_unasked(instance, view, scribe):
         instance = replace(
             instance,
             phase=Phase.DRAINING,

@@ -81,7 +81,10 @@ def _ours(mark: Mark | None, estate: str, region: str, name: str) -> bool:
 
 def _relive(life: list[Lifecycle], notices: Iterable[Notice], events: list[Event], scribe: Scribe) -> Instance | None:
     """One server's life from its first word to its last; None for one of which nothing can be told."""
-    end = next((one for one in life if one.kind in billing.ENDS), None)
+    ends = [one for one in life if one.kind in billing.ENDS]
+    last = max(ends, key=lambda one: one.at, default=None)
+    # of two servers under one key a twin goes first: the other one's life is what was told
+    end = next((one for one in ends if last is not None and one.server == last.server), None)
     if end is None or end.mark is None:
         return None
     instance = from_mark(end.mark, server=end.server, project=end.project, pool=life[0].pool, at=life[0].at)

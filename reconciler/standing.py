@@ -6,6 +6,7 @@ hide from the other.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
@@ -16,6 +17,7 @@ from reconciler.desired import Partition
 from reconciler.fleet import Fleet, Phase
 from reconciler.problem import Offers
 from reconciler.second_look import Ground, Spread
+from repo_layout.documents import DirectoryEntry
 
 
 def ground_of(part: Partition) -> Ground:
@@ -110,3 +112,19 @@ def committed_lot(part: Partition, workload: str) -> int:
     """Units that come with one committed instance of the workload, of the largest where several kinds are eligible."""
     units = (part.eligible_units.get((workload, pool.name), 0) for pool in part.pools if pool.committed)
     return max(units, default=0) or 1
+
+
+def spend_limits(part: Partition, now: int) -> dict[str, int]:
+    """What each authority may spend in a day, in 1e-6 of the currency; without those whose authority has run out."""
+    return {
+        entry.id: int(entry.spend_authority_per_day.amount * 1_000_000)
+        for entry in part.estate.directory
+        if entry.spend_authority_per_day is not None and not _expired(entry, now)
+    }
+
+
+def _expired(entry: DirectoryEntry, now: int) -> bool:
+    """Whether a person's authority has run out; it holds to the end of its last day, UTC."""
+    if entry.valid_until is None:
+        return False
+    return dt.datetime.fromtimestamp(now / 1000, tz=dt.UTC).date() > entry.valid_until

@@ -68,8 +68,8 @@ class Drained(Checker):
 
 
 class Cleared(Checker):
-    """With the faults over, no breaker stays tripped: no refusal is told any more that only a fault explains, and what a
-    leader told as tripped in its term it tells as over.
+    """With the faults over, no breaker stays tripped: no refusal is told any more that only a fault explains, and what
+    a leader told as tripped in its term it tells as over.
     """
 
     name = "check_liveness.Cleared"
@@ -85,7 +85,7 @@ class Cleared(Checker):
             self._clear = self._clear + 1 if quiet else 0
             for name, event in self._tripped.items():
                 if self._clear == LATCHED_LOOKS and event.epoch == look.epoch:
-                    yield f"{name} stands since {event.occurred_at}, {self._clear} clear looks ago it had its last reason"
+                    yield f"{name} stands since {event.occurred_at}, after {self._clear} clear looks still"
 
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
         """Judge one refusal, and follow what trips and clears."""

@@ -114,6 +114,9 @@ class NodeWord(enum.Enum):
     LEFT = "left"
 
 
+NEVER = "never-"
+"""What the ids of servers begin with that an answer spoke of, and that never were."""
+
 DRAIN_ENDS = frozenset({NodeWord.VERIFIED, NodeWord.OVERRUN, NodeWord.WITHDRAWN})
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from contracts.errors import EbbtideError
 from pools.provider import CreateRequest, Mark, Server, Status
 from reconciler.ports import SchedulerView
-from simulation.chronicle import Act, Call
+from simulation.chronicle import NEVER, Act, Call
 from simulation.cloud_model import EndCause, Happening, HappeningKind
 from simulation.cloud_state import Record
 from simulation.line import Side
@@ -31,7 +31,7 @@ class WiredProvider(WiredAnswers):
 
         def lie() -> Server:
             mark, now = request.mark, self._scene.world.now
-            return Server(f"never-{mark.name}", mark.name, request.project, request.pool, Status.BUILDING, now, mark)
+            return Server(f"{NEVER}{mark.name}", mark.name, request.project, request.pool, Status.BUILDING, now, mark)
 
         late = self._witness.late(lambda: self._create(request))
         return self._line.change("create", Side.PROVIDER, lambda: self._create(request), lie, late)

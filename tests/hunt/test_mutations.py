@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.mutation_list import MUTATIONS, Mutation
+from benchmarks.mutation import Mutation
+from benchmarks.mutation_list import MUTATIONS
 from benchmarks.mutations import CAUGHT, ELSEWHERE, FAILED, MISSED, Tried, line_of, mutated
 from simulation.faults import KINDS, chosen
 

@@ -261,6 +261,35 @@ def test_one_that_became_a_node_after_its_release_was_decided_is_drained_before_
     assert kinds(found(fleet(surprised))) == [StepKind.RELEASE]
 
 
+@pytest.mark.parametrize(("left_s", "expected"), [(60, []), (0, [StepKind.DELETE])], ids=["not yet", "its end came"])
+def test_one_that_became_a_node_and_was_noticed_after_its_release_goes_at_the_end_that_it_was_told(
+    left_s: int, expected: list[StepKind]
+) -> None:
+    told = (("rc-1", START + left_s * SECOND),)
+    surprised = instance(1, phase=Phase.DRAINING, released=True, noticed=True, notices=told, ends_at=START - SECOND)
+    assert kinds(found(fleet(surprised), shown=frozenset({surprised.name}))) == expected
+
+
+@pytest.mark.parametrize(
+    ("release", "shown", "drained", "expected"),
+    [
+        ("notice.received/north/n-1", True, "", []),
+        ("notice.received/north/n-1", True, "verified", [StepKind.DELETE]),
+        ("notice.received/north/n-1", False, "", [StepKind.DELETE]),
+        ("release.asked/north/r-1", True, "", [StepKind.DELETE]),
+    ],
+    ids=["it may work on", "it is drained", "it left its scheduler", "it was agreed"],
+)
+def test_a_drain_that_was_merely_seen_binds_no_node_that_may_work_on(
+    release: str, shown: bool, drained: str, expected: list[StepKind]
+) -> None:
+    seen = instance(
+        1, phase=Phase.DRAINING, released=True, drain_asked=True, release_event=release, ends_at=START - SECOND
+    )
+    told = {seen.name: drained} if drained else {}
+    assert kinds(found(fleet(seen), shown=frozenset({seen.name} if shown else ()), drained=told)) == expected
+
+
 @pytest.mark.parametrize(
     ("shown", "asked", "kind"),
     [

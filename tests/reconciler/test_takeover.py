@@ -180,6 +180,15 @@ def test_a_node_that_drains_for_a_notice_was_released_by_nobody() -> None:
     assert not passed(fleet(), sight(row(instance()), nodes={name(1): drains})).fleet.instances[name(1)].released
 
 
+def test_a_node_that_was_found_drained_for_a_notice_and_takes_work_again_is_ours_as_before() -> None:
+    heard = about(EventType.NOTICE_RECEIVED, f"n-1/{name(1)}")
+    drained = node(instance(), busy_units=0, drained="verified", draining_for=heard)
+    found = passed(fleet(), sight(row(instance()), nodes={name(1): drained})).fleet
+    assert found.instances[name(1)].released
+    again = passed(found, sight(row(instance()), nodes={name(1): node(instance())})).fleet.instances[name(1)]
+    assert (again.supply, again.released, again.ends_at, again.release_event) == (True, False, 0, "")
+
+
 def test_a_drained_node_that_nobody_remembers_is_deleted_and_told_as_no_loss() -> None:
     region = Region().settled(forecast=12)
     gone = region.busy()
@@ -191,6 +200,15 @@ def test_a_drained_node_that_nobody_remembers_is_deleted_and_told_as_no_loss() -
 
 
 # -- what happened while nobody looked ---------------------------------------------------------------------------------
+
+
+def test_of_two_servers_under_one_key_the_life_of_the_one_that_stayed_is_told() -> None:
+    stayed = life(marked())
+    twin = replace(stayed[-1], server="twin", at=stayed[-1].at - 1, kind=LifecycleKind.DELETED, taken=False)
+    alone, both = (
+        passed(fleet(), sight(signals=stream(*said))).events for said in (stayed, (*stayed[:-1], twin, stayed[-1]))
+    )
+    assert both == alone
 
 
 def test_what_came_and_went_is_told_with_the_providers_times_under_the_ids_that_anybody_would_give() -> None:

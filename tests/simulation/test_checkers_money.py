@@ -150,6 +150,28 @@ def test_no_breaker_stays_tripped_once_everything_is_clear() -> None:
         assert ("check_liveness.Cleared" in story.breaks()) is wrong
 
 
+def test_a_breaker_that_tripped_in_this_term_is_told_as_over() -> None:
+    for clears in (True, False):
+        story = grown()
+        name, since = "clock_jumped", story.at
+        story.event(
+            EventType.BREAKER_TRIPPED,
+            f"{name}/{since}",
+            cause=Cause.CLOCK_JUMPED,
+            data={"breaker": name, "message": "set"},
+        )
+        story.looks(8)
+        if clears:
+            story.event(
+                EventType.BREAKER_CLEARED,
+                f"{name}/{since}",
+                cause=Cause.CLOCK_JUMPED,
+                data={"breaker": name, "for_ms": 0},
+            )
+        story.looks(12)
+        assert ("check_liveness.Cleared" in story.breaks()) is not clears
+
+
 def test_a_refusal_while_faults_last_is_no_fault() -> None:
     story = grown()
     story.told.quiet_from = story.at + HOUR

@@ -9,7 +9,7 @@ import pytest
 from ledger.causes import Cause
 from ledger.events import EventType
 from simulation.check_drains import outcomes
-from simulation.chronicle import Call, Ended, NodeWord
+from simulation.chronicle import NEVER, Call, Ended, NodeWord
 from simulation.cloud_model import EndCause
 from tests.reconciler.builders import FORECAST, KEPT, MINUTE, REGION
 from tests.simulation.chronicles import DOMAINS, asked_back, eventful, found, grown, without
@@ -279,6 +279,19 @@ def test_of_two_servers_under_one_key_one_goes_within_twelve_clear_looks() -> No
         assert ("check_owners.Twins" in story.breaks()) is (looks == 12)
 
 
+def test_a_pair_waits_while_others_are_parted_and_no_longer() -> None:
+    for later in (11, 12):
+        story = grown()
+        for key in ("r1", "r2"):
+            story.create(key, DOMAINS[1], server=f"s-twin-{key}")
+        story.looks(8)
+        story.act(Call.DELETE, "r1", server="s-twin-r1")
+        story.told.ended.append(Ended(story.at, "s-twin-r1", "r1", None, EndCause.DELETED, None))
+        story.looks(1)
+        story.looks(later)
+        assert ("check_owners.Twins" in story.breaks()) is (later == 12)
+
+
 @pytest.mark.parametrize("why", ["", "failed", "released"])
 def test_of_two_servers_under_one_key_never_both_are_deleted(why: str) -> None:
     story = grown()
@@ -327,6 +340,18 @@ def test_the_last_leader_knows_what_stands_and_nothing_else() -> None:
     for known in (story.told.known - {"s-r1"}, story.told.known | {"s-r0"}, story.told.known | {"imagined"}):
         story.told.known = known
         assert "check_owners.Forgotten" in {b.checker for b in story.broken(closed=False)}
+
+
+def test_a_leader_may_believe_in_a_server_that_never_was_until_a_listing_could_say_so() -> None:
+    for minutes in (1, 30):
+        story = eventful()
+        story.close_books()
+        assert story.told.known is not None
+        story.request("x", DOMAINS[1])
+        story.wait(minutes * MINUTE)
+        story.told.end = max(story.told.end, story.at)
+        story.told.known |= {f"{NEVER}x"}
+        assert ("check_owners.Forgotten" in {b.checker for b in story.broken(closed=False)}) is (minutes == 30)
 
 
 def test_a_debt_is_paid_once_unless_the_payment_failed() -> None:
