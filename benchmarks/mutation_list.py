@@ -45,7 +45,6 @@ LEADERSHIP = "reconciler/leadership.py"
 LOOP = "reconciler/loop.py"
 LOGBOOK = "reconciler/logbook.py"
 RESUME = "reconciler/resume.py"
-ABSENCE = "reconciler/absence.py"
 CENSUS = "reconciler/census.py"
 DOUBTS = "reconciler/doubts.py"
 DIFF = "reconciler/diff.py"
@@ -260,8 +259,8 @@ MUTATIONS = (
         faults="hall_wave,two_halls,power_wave,reclaim,host_loss,silent_loss", days=1.0, seeds=20,
     ),
     Mutation(
-        "bill-open", "each bill of a lost instance has its end", "check_money.Invoice",
-        (Edit(ABSENCE, "        census.events.append(billing.ended(instance, at=at, scribe=scribe))\n", ""),),
+        "bill-open", "each bill has the end that the provider told", "check_money.Invoice",
+        (Edit("reconciler/billing.py", "(ended(instance, at=happened.at, scribe=scribe),)", "()"),),
         faults="host_loss,silent_loss,power_wave",
     ),
     Mutation(
