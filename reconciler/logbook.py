@@ -70,10 +70,10 @@ class Logbook:
         try:
             found = answered(lambda: store.get(key))
             said = found.value.decode(errors="replace") if found is not None else ""
-            # a store that lost its word, or was set back to an older one, is no proof that nobody acted since
-            old, between = self._ports.clock() - memory.guard.judged_at > FRESH_MS, memory.epoch < epoch - 1
-            doubted = not self._ports.sole and (old and between if said else old or between)
-            beyond = bool(self.lineage) and (doubted or said not in ("", self.lineage))
+            # a store that lost its word is no proof that nobody acted since
+            late = self._ports.clock() - memory.guard.judged_at > FRESH_MS or memory.epoch < epoch - 1
+            forgot = not said and not self._ports.sole and late
+            beyond = bool(self.lineage) and (forgot if not said else said != self.lineage)
             lineage = self.lineage if self.lineage and not beyond else f"{self._ports.holder}/{epoch}"
             if said != lineage:
                 revision = found.revision if found is not None else ""

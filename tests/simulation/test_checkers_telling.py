@@ -393,10 +393,8 @@ def test_what_no_node_heard_of_another_leader_may_decide_anew(heard: bool, anoth
     story.looks(6)
     asked_back(story, "r0")
     if heard:
-        asked = f"release.asked/{REGION}/r0/1"
-        story.node("r0", NodeWord.HEARD, ends_at=story.at + 120_000, notice=asked)
+        story.node("r0", NodeWord.HEARD, ends_at=story.at + 120_000, notice=f"release.asked/{REGION}/r0/1")
     story.wait(1000)
-    epoch = story.epoch + another
-    story.act(Call.ASK_RETURN, "r0", server="", project="", ends_at=story.at + 120_000, epoch=epoch)
+    story.act(Call.ASK_RETURN, "r0", server="", project="", ends_at=story.at + 9, epoch=story.epoch + another)
     told = [b.sentence for b in story.broken() if b.checker == "check_debts.ReleasedOnce"]
     assert any(" and at " in sentence for sentence in told) is (heard or not another)
