@@ -94,14 +94,15 @@ def named(steps: Iterable[Step], fleet: Fleet, scribe: Scribe) -> list[Step]:
 
 def released(instance: Instance, step: Step, *, ends_at: int, heard: bool, gone: bool = False) -> Instance:
     """The instance after its release was asked for. A node that answered that it `heard` of it may not have: it is
-    asked again until it is seen to drain, unless it said that there is no such node (`gone`).
+    asked again until it is seen to drain, unless a node that had joined is said to be none any more (`gone`): of what
+    never was seen as one that says only that it is none yet.
     """
     return replace(
         instance,
         phase=Phase.DRAINING,
         released=True,
         release_event=step.told,
-        drain_asked=gone and instance.node_once,
+        drain_asked=gone and instance.joined_at > 0,
         asked=instance.asked + (heard and instance.node_once),
         ends_at=ends_at,
         cause=step.cause,

@@ -142,7 +142,9 @@ def refuse(step: Step, removal: Removal | None, capped: frozenset[str]) -> Refus
 
 
 def told(approved: Approved | None, scribe: Scribe) -> tuple[Event, ...]:
-    """The event of a removal that somebody approved."""
+    """The event of a removal that somebody approved. What it took away is counted from the baseline of this term's
+    leader, and another's may differ: so each term says it for itself.
+    """
     if approved is None:
         return ()
     data: dict[str, str | int] = {
@@ -152,7 +154,8 @@ def told(approved: Approved | None, scribe: Scribe) -> tuple[Event, ...]:
         "taken_units": approved.taken,
         "before_units": approved.before,
     }
-    return (scribe.event(EventType.REMOVAL_APPROVED, approved.key, Cause.REMOVAL_UNAPPROVED, data=data),)
+    subject = f"{approved.key}/{scribe.epoch}"
+    return (scribe.event(EventType.REMOVAL_APPROVED, subject, Cause.REMOVAL_UNAPPROVED, data=data),)
 
 
 def _taken(base: Mapping[str, int], units: Mapping[str, int]) -> dict[str, int]:

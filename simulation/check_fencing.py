@@ -48,25 +48,31 @@ class Acts(Checker):
 
 
 class Epochs(Checker):
-    """No epoch serves two terms, and nobody acts in an epoch below one that stands on a mark it could list."""
+    """No epoch serves two terms, and nobody acts in an epoch below one that stands on a mark it could list.
+
+    Of a term that created nothing which stood at the next one's first act, nothing tells when the replicas, their disks
+    and the store went with the site in between: its epoch may serve again, since nobody is left to act in it.
+    """
 
     name = "check_fencing.Epochs"
 
     def __init__(self) -> None:
-        self._terms: Counter[int] = Counter()
+        self._began: dict[int, list[int]] = defaultdict(list)
         self._used: dict[int, set[int]] = defaultdict(set)
 
     def on_led(self, scene: Scene, led: Led) -> Iterator[str]:
-        """Count the terms of each epoch."""
-        self._terms[led.epoch] += not led.renewed
+        """Note when each term of an epoch began."""
+        if not led.renewed:
+            self._began[led.epoch].append(led.at)
         yield from ()
 
     def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
         """Judge one act's epoch."""
-        used = self._used[act.epoch]
-        if self._terms[act.epoch] not in used:
-            used.add(self._terms[act.epoch])
-            if len(used) > 1:
+        used, began = self._used[act.epoch], self._began[act.epoch]
+        if len(began) not in used:
+            served = bool(used)
+            used.add(len(began))
+            if served and not _untold(scene, act.epoch, began):
                 yield f"{_told(act)}, which served a term before"
         look = scene.looks.get(act.replica)
         if not act.fresh or look is None:
@@ -74,6 +80,14 @@ class Epochs(Checker):
         later = max((s.by[1] for s in scene.standing.values() if s.created_at <= look.listed_at), default=0)
         if later > act.epoch:
             yield f"{_told(act)}; a mark that it lists has {later}"
+
+
+def _untold(scene: Scene, epoch: int, began: list[int]) -> bool:
+    """Whether nothing that outlived a lost site told of the terms of an epoch before its last."""
+    *before, last = began
+    sites = [fault for fault in scene.chronicle.faults if fault.kind == "site_lost"]
+    lost = any(max(before, default=last) < fault.at < last for fault in sites)
+    return lost and not any(s.by[1] == epoch and s.created_at < last for s in scene.standing.values())
 
 
 class Waits(Checker):

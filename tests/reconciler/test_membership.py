@@ -12,6 +12,7 @@ from pools.provider import Status
 from reconciler.census import take
 from reconciler.fleet import Phase
 from reconciler.membership import as_node
+from reconciler.outcomes import released
 from reconciler.steps import StepKind
 from tests.reconciler.builders import (
     FORECAST,
@@ -24,6 +25,7 @@ from tests.reconciler.builders import (
     row,
     scribe,
     sight,
+    step,
 )
 
 JOIN_TIMEOUT_S = 600
@@ -85,6 +87,14 @@ def test_a_node_heard_of_its_release_when_it_drains_and_not_when_it_answers() ->
     assert not as_node(told, working, scribe(), silent=False)[0].drain_asked
     assert as_node(told, replace(working, draining_until=START), scribe(), silent=False)[0].drain_asked
     assert as_node(told, replace(working, drained="overrun"), scribe(), silent=False)[0].drain_asked
+
+
+@pytest.mark.parametrize(("joined_at", "settled"), [(0, False), (START, True)], ids=["never a node", "once a node"])
+def test_no_such_node_settles_the_drain_of_one_that_had_joined_alone(joined_at: int, settled: bool) -> None:
+    """What boots and may be a node that nobody shows is none yet, and is asked again once it is one."""
+    one = instance(1, joined_at=joined_at, unsure_since=START)
+    release = step(StepKind.RELEASE, 1)
+    assert released(one, release, ends_at=START, heard=True, gone=True).drain_asked is settled
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from contracts.approval import Approval, SignedApproval, read_approval, write_ap
 from ledger.causes import Cause
 from ledger.events import EventType
 from reconciler.desired import Partition, partition
-from reconciler.removals import REMEMBERED, Baseline, Judgement, judge
+from reconciler.drafts import Scribe
+from reconciler.removals import REMEMBERED, Approved, Baseline, Judgement, judge, told
 from reconciler.steps import StepKind
 from repo_layout.documents import ApprovalFile
 from repo_layout.model import Estate
@@ -211,6 +212,7 @@ def test_a_removed_contract_keeps_its_instances_until_somebody_approves_and_then
     first = removed.cycle()
     assert len(of_kind(first, StepKind.RELEASE)) == 1  # 5 % of 22
     (event,) = removed.told(EventType.REMOVAL_APPROVED)
+    assert event.id.endswith(f"/{event.epoch}")
     assert (event.data["approver"], event.data["taken_units"], event.data["before_units"]) == (WHO, 24, 64)
     for _ in range(60):
         removed.cycle(300)
@@ -218,6 +220,15 @@ def test_a_removed_contract_keeps_its_instances_until_somebody_approves_and_then
             if name in removed.schedulers.nodes:
                 removed.nodes.finish(name)
     assert removed.supply(HINDCAST) == 0
+
+
+def test_two_leaders_that_count_an_approval_by_their_own_baselines_tell_two_events() -> None:
+    """The second began without a memory, so the same word took less away in its eyes."""
+    first, second = (
+        told(Approved("removal", WHO, SECOND, taken, 64), Scribe(REGION, START, SECOND, epoch))
+        for taken, epoch in ((24, 2), (12, 3))
+    )
+    assert [e.id for e in (*first, *second)] == [f"removal.approved/{REGION}/removal/{epoch}" for epoch in (2, 3)]
 
 
 def test_meanwhile_the_rest_grows_and_is_replaced(removed: Region) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from ledger.events import EventType
 from simulation.chronicle import Call, NodeWord, Stopped
+from simulation.faults import Fault
 from tests.reconciler.builders import MINUTE, estate
 from tests.simulation.chronicles import DOMAINS, Story, grown
 
@@ -78,6 +79,26 @@ def test_an_epoch_serves_one_term() -> None:
     story.look()
     story.buy("x", DOMAINS[0])
     assert "check_fencing.Epochs" in story.breaks()
+
+
+@pytest.mark.parametrize(("lost", "bought", "wrong"), [(True, False, False), (True, True, True), (False, False, True)])
+def test_an_epoch_serves_again_only_where_a_lost_site_left_nothing_that_told_of_it(
+    lost: bool, bought: bool, wrong: bool
+) -> None:
+    story = grown()
+    story.wait(MINUTE)
+    story.lead("b", 2)
+    story.look(replica="b")
+    if bought:
+        story.buy("x", DOMAINS[0])
+    story.act(Call.REMOVE_NODE, "r0", replica="b")
+    story.wait(MINUTE)
+    if lost:
+        story.told.faults = (Fault("site_lost", 1, story.at - 1, story.at),)
+    story.lead("c", 2)
+    story.look(replica="c")
+    story.act(Call.REMOVE_NODE, "r1", replica="c")
+    assert ("check_fencing.Epochs" in story.breaks()) is wrong
 
 
 def test_nobody_acts_below_the_epoch_of_a_mark_that_was_listed() -> None:
