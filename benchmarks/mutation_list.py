@@ -131,7 +131,7 @@ MUTATIONS = (
     ),
     Mutation(
         "acquire-limit-off", "at most so many acquisitions in a window", "check_blast.Radius",
-        (Edit(BLAST, "state.acquired, limits.acquire_count,", "state.acquired, 10**6,"),
+        (Edit(BLAST, "(0, len(state.grown))), limits.acquire_count,", "(0, len(state.grown))), 10**6,"),
          Edit(BLAST, "state.replaced, limits.replace_count,", "state.replaced, 10**6,")),
     ),
     Mutation(
@@ -184,8 +184,7 @@ MUTATIONS = (
     ),
     Mutation(
         "early-delete", "what drains is not deleted before its end", "check_drains.BeforeDelete",
-        (Edit(DIFF, "            over = instance.released and inputs.now >= instance.ends_at",
-              "            over = instance.released"),),
+        (Edit(DIFF, "    return inputs.now >= ends_at\n", "    return True\n"),),
     ),
     Mutation(
         "notice-deaf", "a notice is answered by a replacement at once", "check_told.Notices",
@@ -275,7 +274,8 @@ MUTATIONS = (
     Mutation(
         "drain-never-ends", "what has drained is given back", "check_liveness.Drained",
         (Edit(DIFF, '            if drained in ("verified", "overrun"):', '            if drained == "never":'),
-         Edit(DIFF, "            elif over:\n", "            elif over and not drained:\n")),
+         Edit(DIFF, "            elif _over(instance, inputs, unheard=unheard):\n",
+              "            elif _over(instance, inputs, unheard=unheard) and not drained:\n")),
     ),
     Mutation(
         "cause-broken", "every event has a cause that exists", "check_causes.Whole",

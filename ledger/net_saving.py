@@ -120,6 +120,11 @@ def _known(events: Iterable[Event], period: Period) -> _Known:
     }
     if len(currencies) > 1:
         raise Refused(f"the events mix currencies: {', '.join(sorted(map(str, currencies)))}")
+    return _Known(period=period, events=ordered, rates=_rates(ordered), bills=_bills(ordered))
+
+
+def _bills(ordered: Sequence[Event]) -> dict[str, _Bill]:
+    """From when to when each instance was billed, and where."""
     bills: dict[str, _Bill] = {}
     for event in ordered:
         if event.type is EventType.INSTANCE_STARTED and event.instance not in bills:
@@ -137,7 +142,7 @@ def _known(events: Iterable[Event], period: Period) -> _Known:
         bill = bills.get(instance)
         if bill is not None and bill.ended_at == _FOREVER:  # nobody lived to tell until when it was billed
             bills[instance] = replace(bill, ended_at=at)
-    return _Known(period=period, events=ordered, rates=_rates(ordered), bills=bills)
+    return bills
 
 
 def _losses(ordered: Sequence[Event]) -> dict[str, int]:
