@@ -17,7 +17,6 @@ LEADERSHIP = "reconciler/leadership.py"
 LOOP = "reconciler/loop.py"
 LOGBOOK = "reconciler/logbook.py"
 RESUME = "reconciler/resume.py"
-ABSENCE = "reconciler/absence.py"
 CENSUS = "reconciler/census.py"
 DOUBTS = "reconciler/doubts.py"
 DIFF = "reconciler/diff.py"
@@ -232,9 +231,8 @@ MUTATIONS = (
         faults="drought,hall_wave,two_halls,reclaim", needs="drought",
     ),
     Mutation(
-        "bill-open", "each bill of a lost instance has its end", "check_money.Invoice",
-        (Edit(ABSENCE,
-              "        census.events.append(billing.ended(instance, at=at, scribe=scribe, believed=True))\n", ""),),
+        "bill-open", "each bill has the end that the provider told", "check_money.Invoice",
+        (Edit("reconciler/billing.py", "(ended(instance, at=happened.at, scribe=scribe),)", "()"),),
         faults="host_loss,silent_loss,power_wave",
     ),
     Mutation(

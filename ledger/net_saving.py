@@ -133,7 +133,18 @@ def _known(events: Iterable[Event], period: Period) -> _Known:
             bills[event.instance] = replace(bill, ended_at=event.occurred_at)
         elif event.type is EventType.INSTANCE_MOVED and bill is not None and event.occurred_at >= bill.places[0][0]:
             bills[event.instance] = replace(bill, places=(*bill.places, (event.occurred_at, event.pool)))
+    for instance, at in _losses(ordered).items():
+        bill = bills.get(instance)
+        if bill is not None and bill.ended_at == _FOREVER:  # nobody lived to tell until when it was billed
+            bills[instance] = replace(bill, ended_at=at)
     return _Known(period=period, events=ordered, rates=_rates(ordered), bills=bills)
+
+
+def _losses(ordered: Sequence[Event]) -> dict[str, int]:
+    """When each instance was lost that was not found again after it."""
+    lost = {e.instance: e.occurred_at for e in ordered if e.type is EventType.INSTANCE_LOST}
+    found = {e.instance: e.occurred_at for e in ordered if e.type is EventType.INSTANCE_FOUND}
+    return {instance: at for instance, at in lost.items() if at > found.get(instance, 0)}
 
 
 def _rates(events: Sequence[Event]) -> dict[str, tuple[_Rate, ...]]:

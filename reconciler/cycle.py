@@ -280,6 +280,7 @@ def _difference(
             unpaid={name: risk.granted for name, risk in risks.items() if risk.spent},
             moves=placement.moves,
             shown=frozenset(seen.schedulers.nodes),
+            strict=part.strict,
             extra=twins + adoption_steps(part, seen.listing, counted.fleet, counted.strays, projects=projects),
         )
     )

@@ -73,7 +73,7 @@ class Inputs:
     `ranks` each workload's tier (1 is strictest), `join_timeout_s` how long a node may be away. Nothing is planned
     outside `owned_projects`. `shown` are nodes that a scheduler shows now. `extra` are adoptions, disownings and
     quarantines. `unpaid` names the workloads without money for all of their fallback, with the units that are still
-    paid.
+    paid, and `strict` those that only covered nodes serve.
     """
 
     wanted: tuple[Wanted, ...]
@@ -91,11 +91,12 @@ class Inputs:
     shown: frozenset[str] = frozenset()
     extra: tuple[Step, ...] = ()
     unpaid: Mapping[str, int] = field(default_factory=dict)
+    strict: frozenset[str] = frozenset()
 
 
 def difference(inputs: Inputs) -> Difference:
     """All steps from the observed fleet to the wanted one."""
-    by_slot, moved = _slots(inputs.fleet)
+    by_slot, moved, bare = _slots(inputs)
     spent = _unpaid(inputs, by_slot)
     owed: dict[str, list[Debt]] = defaultdict(list)
     for debt in inputs.fleet.debts:
@@ -105,7 +106,7 @@ def difference(inputs: Inputs) -> Difference:
         wanted[want.workload, want.pool].append(want)
     sources, going = _sources(inputs.moves, by_slot)
     adds: list[Step] = []
-    surplus: list[Instance] = []
+    surplus = sorted(bare, key=_dearest_last)
     for slot in sorted(by_slot.keys() | wanted.keys()):
         have, wants = by_slot.get(slot, []), wanted.get(slot, [])
         count = sum(want.instances for want in wants)
@@ -139,16 +140,21 @@ def difference(inputs: Inputs) -> Difference:
     )
 
 
-def _slots(fleet: Fleet) -> tuple[dict[tuple[str, str], list[Instance]], list[Instance]]:
-    """Supply by workload and pool, and apart from it what is being taken over by another."""
+def _slots(inputs: Inputs) -> tuple[dict[tuple[str, str], list[Instance]], list[Instance], list[Instance]]:
+    """Supply by workload and pool; apart from it what is being taken over by another, and lent nodes of a strict tier
+    that no notice would reach: they fill no place that the placement wants filled.
+    """
     by_slot: dict[tuple[str, str], list[Instance]] = defaultdict(list)
     moved: list[Instance] = []
-    for instance in fleet.instances.values():
+    bare: list[Instance] = []
+    for instance in inputs.fleet.instances.values():
         if instance.moving_to and instance.supply:
             moved.append(instance)
+        elif instance.bare and instance.workload in inputs.strict:
+            bare.append(instance)
         elif instance.supply:
             by_slot[instance.workload, instance.pool].append(instance)
-    return by_slot, moved
+    return by_slot, moved, bare
 
 
 def _unpaid(inputs: Inputs, by_slot: dict[tuple[str, str], list[Instance]]) -> list[Instance]:

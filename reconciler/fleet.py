@@ -103,6 +103,11 @@ class Instance:
         return (self.phase is Phase.SERVING or self.phase is Phase.JOINED) and not self.left_at
 
     @property
+    def bare(self) -> bool:
+        """Whether it is a lent node that no notice would reach: no capacity for a strict tier."""
+        return self.ready and not self.covered and self.paid is Paid.RECLAIMABLE
+
+    @property
     def node_once(self) -> bool:
         """Whether it may be a node, whoever shows it: it is asked to drain before anything ends it."""
         return self.joined_at > 0 or self.unsure_since > 0

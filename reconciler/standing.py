@@ -63,7 +63,7 @@ def spreads_of(
         if pool is None:
             unknown[instance.workload] += instance.units
             continue
-        if instance.supply and not instance.moving_to:
+        if instance.supply and not instance.moving_to and not (instance.bare and instance.workload in part.strict):
             supply[instance.workload] += instance.units
             used[instance.workload].add(pool.domain)
         domains[instance.workload][pool.domain] += instance.units

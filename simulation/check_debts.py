@@ -56,20 +56,30 @@ class PaidOnce(Checker):
 
 
 class ReleasedOnce(Checker):
-    """A node is asked back once, and no release leaves less than any claim that may be believed: no second victim."""
+    """A node is asked back once, and no release leaves less than any claim that may be believed: no second victim. What
+    no node ever heard of, a later leader that does not know of it may decide anew.
+    """
 
     name = "check_debts.ReleasedOnce"
 
     def __init__(self) -> None:
-        self._asked: dict[str, int] = {}
+        self._asked: dict[str, Act] = {}
+        self._heard: dict[str, int] = {}
+
+    def on_node(self, scene: Scene, node: Node) -> Iterator[str]:
+        """Remember when nodes heard that they were asked."""
+        if node.word is NodeWord.HEARD and node.notice.startswith(f"{EventType.RELEASE_ASKED.value}/"):
+            self._heard[node.name] = node.at
+        yield from ()
 
     def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
         """Judge one return by what stands without it."""
         if act.call is not Call.ASK_RETURN or not act.fresh:
             return
-        before = self._asked.setdefault(act.name, act.at)
-        if before != act.at:
-            yield f"{act.name} was asked back at {before} and at {act.at}"
+        before = self._asked.setdefault(act.name, act)
+        known = act.epoch == before.epoch or self._heard.get(act.name, -1) >= before.at
+        if before.at != act.at and known:
+            yield f"{act.name} was asked back at {before.at} and at {act.at}"
         stands = scene.namesakes.get(act.name)
         event = scene.releases.get(act.name)
         if not stands or event is None or event.cause in USABLE_NO_MORE or stands[-1].paid == "fallback":

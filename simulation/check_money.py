@@ -96,7 +96,7 @@ def _gaps(name: str, lines: list[Event], started: int, ended: int, *, silent: bo
 
 class Invoice(Checker):
     """What the ledger's events say that a server cost is what the provider bills, to the last digit, wherever the
-    stream told its end and every rate of its time became known.
+    stream told its end and every rate of its time became known. Where nobody lived to tell an end, its loss is one.
     """
 
     name = "check_money.Invoice"
@@ -105,6 +105,7 @@ class Invoice(Checker):
         self._starts: dict[str, Event] = {}
         self._ends: dict[str, int] = {}
         self._lost: dict[str, int] = {}
+        self._found: dict[str, int] = {}
         self._moves: dict[str, dict[int, str]] = defaultdict(dict)
         self._rates: dict[str, dict[int, Decimal]] = defaultdict(dict)
 
@@ -115,7 +116,9 @@ class Invoice(Checker):
         elif event.type is EventType.INSTANCE_ENDED:
             self._ends.setdefault(event.instance, event.occurred_at)
         elif event.type is EventType.INSTANCE_LOST:
-            self._lost.setdefault(event.instance, scene.now)
+            self._lost[event.instance] = max(event.occurred_at, self._lost.get(event.instance, 0))
+        elif event.type is EventType.INSTANCE_FOUND:
+            self._found[event.instance] = max(event.occurred_at, self._found.get(event.instance, 0))
         elif event.type is EventType.INSTANCE_MOVED:
             self._moves[event.instance][event.occurred_at] = event.pool
         elif event.type is EventType.RATE_KNOWN:
@@ -123,10 +126,10 @@ class Invoice(Checker):
         yield from ()
 
     def close(self, scene: Scene) -> Iterator[str]:
-        """Compare line by line, and find bills that a loss left open."""
+        """Compare line by line."""
         for name, at in self._lost.items():
-            if name in self._starts and name not in self._ends and at < scene.now - GRACE_MS:
-                yield f"{name} is told as lost at {at}, and its bill has no end"
+            if at > self._found.get(name, 0):
+                self._ends.setdefault(name, at)
         silent = {ended.server for ended in scene.chronicle.ended if not told_in_time(scene, ended)}
         for line in scene.chronicle.invoice:
             stand = scene.servers.get(line.server)

@@ -1,6 +1,7 @@
 -- needs: known
 -- One row for each instance that the provider billed: from its first start to its first true end, on the provider's time,
--- or on to the period's end while it runs; clipped to the period.
+-- or else to its last loss after which it was not found again, or on to the period's end while it runs; clipped to the
+-- period.
 SELECT
     began.instance AS instance,
     began.region AS region,
@@ -10,7 +11,7 @@ SELECT
     began.paid AS paid,
     began.at AS started_at,
     greatest(began.at, {period_from:Int64}) AS billed_from,
-    least(if(ended.at > 0, ended.at, {period_to:Int64}), {period_to:Int64}) AS billed_to
+    least(multiIf(ended.at > 0, ended.at, lost.at > 0, lost.at, {period_to:Int64}), {period_to:Int64}) AS billed_to
 FROM
 (
     SELECT
@@ -33,3 +34,14 @@ LEFT JOIN
         AND (instance, occurred_at) NOT IN (SELECT instance, to_ms FROM known WHERE type = 'instance.found')
     GROUP BY instance
 ) AS ended ON began.instance = ended.instance
+LEFT JOIN
+(
+    SELECT
+        instance,
+        maxIf(occurred_at, type = 'instance.lost') AS at,
+        maxIf(occurred_at, type = 'instance.found') AS found_at
+    FROM known
+    WHERE type IN ('instance.lost', 'instance.found')
+    GROUP BY instance
+    HAVING at > found_at
+) AS lost ON began.instance = lost.instance

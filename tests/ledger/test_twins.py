@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -75,6 +76,29 @@ def test_a_moved_server_is_billed_in_each_pool_for_the_time_it_stood_there(ledge
     assert line.ticks == 11 * TICKS // 10  # an hour at 0.5 and three at 0.2
     assert filled(ledger, writer.events).invoice(WHOLE) == (line,)
     assert ledger.reconcile_invoice(WHOLE).consistent
+
+
+@pytest.mark.parametrize(
+    ("found", "ended", "hours"),
+    [(0, 0, 2), (1, 0, 2), (3, 0, 5), (3, 4, 4), (0, 3, 3)],
+    ids=["lost", "found before", "found after", "found, and ended", "the provider's word"],
+)
+def test_a_bill_that_nobody_ended_ends_with_its_last_loss(
+    ledger: ClickHouseLedger, found: int, ended: int, hours: int
+) -> None:
+    writer = Writer()
+    here = Subject("north", "train", "hall-a", "i-1")
+    write_rate(writer, "hall-a", "0.5", "1")
+    started: dict[str, Datum] = {"units": 1, "paid": "reclaimable"}
+    root = writer.write(EventType.INSTANCE_STARTED, 0, started, on=here)
+    writer.write(EventType.INSTANCE_LOST, 2 * HOUR, {"noticed": 0}, cause=Cause.LOST_WITHOUT_NOTICE, on=here)
+    if found:
+        writer.write(EventType.INSTANCE_FOUND, found * HOUR, {"to_ms": 2 * HOUR}, cause=Cause.FOUND_AGAIN, on=here)
+    if ended:
+        writer.write(EventType.INSTANCE_ENDED, ended * HOUR, on=here, caused_by=root)
+    (line,) = invoice(writer.events, WHOLE)
+    assert line.billed_ms == hours * HOUR
+    assert filled(ledger, writer.events).invoice(WHOLE) == (line,)
 
 
 @settings(max_examples=60, deadline=None)

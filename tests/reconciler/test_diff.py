@@ -96,6 +96,18 @@ def test_the_floor_is_acquired_as_floor_before_any_other_growth() -> None:
     assert result.steps[0].cause is Cause.FLOOR
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_node_that_no_notice_would_reach_fills_no_place_of_a_strict_tier(strict: bool) -> None:
+    bare, idle = instance(1, covered=False), empty(2, covered=False)
+    tiers = frozenset({FORECAST}) if strict else frozenset()
+    assert kinds(found(fleet(bare, idle), want(2), strict=tiers)) == (
+        [StepKind.ACQUIRE, StepKind.ACQUIRE, StepKind.RELEASE] if strict else []
+    ), "one that works is not interrupted for it"
+    floor = instance(1, covered=False, paid=Paid.FLOOR)
+    assert not found(fleet(floor), want(1, paid=Paid.FLOOR), strict=frozenset({FORECAST})).steps
+    assert not found(fleet(booting(1, covered=False)), want(1), strict=frozenset({FORECAST})).steps
+
+
 # -- replacing --------------------------------------------------------------------------------------------------------
 
 

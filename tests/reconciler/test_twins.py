@@ -209,3 +209,13 @@ def test_a_second_server_counts_where_it_stands() -> None:
     assert set(spread(twin).group_units.values()) == {2}
     assert (spread(lost).domain_units, spread(lost).unknown_units) == ({}, 2)
     assert spread(floor) == spread()
+
+
+def test_what_no_notice_would_reach_stands_in_its_bounds_and_is_no_supply() -> None:
+    plan = part()
+    claimed = {c.name: Claim(c.name, 4, 8) for c in plan.contracts}
+    for covered in (True, False):
+        known = fleet(instance(pool=OTHER_POOL, covered=covered))
+        spread = spreads_of(plan, known, claimed, {}, growing=frozenset({FORECAST}))[FORECAST]
+        assert sum(spread.domain_units.values()) == 1
+        assert (spread.supply, len(spread.used)) == (int(covered), int(covered))

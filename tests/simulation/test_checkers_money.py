@@ -64,6 +64,20 @@ def test_the_ledgers_bill_is_the_invoice_to_the_last_digit(change: str) -> None:
     assert "check_money.Invoice" in {b.checker for b in story.broken(closed=False)}
 
 
+@pytest.mark.parametrize("found", [False, True])
+def test_a_loss_ends_a_bill_that_nobody_ended_unless_it_was_found_again(found: bool) -> None:
+    story = without(eventful(), EventType.INSTANCE_ENDED, "r0")
+    story.close_books()
+    lines = story.told.invoice
+    (lost,) = (e for e in story.all_events() if e.type is EventType.INSTANCE_LOST and e.instance == "r0")
+    story.told.invoice = tuple(replace(x, ended=lost.occurred_at) if x.name == "r0" else x for x in lines)
+    if found:
+        asked = f"instance.requested/{REGION}/r0"
+        story.event(EventType.INSTANCE_FOUND, "r0", caused_by=asked, instance="r0", data={"to_ms": lost.occurred_at})
+    broken = [b for b in story.broken(closed=False) if b.checker == "check_money.Invoice" and " None" in b.sentence]
+    assert bool(broken) is found
+
+
 def test_a_rate_that_never_became_known_is_no_fault_of_the_sum() -> None:
     story = eventful()
     story.close_books()
