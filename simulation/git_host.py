@@ -7,6 +7,7 @@ bundles are signed and verified in tests of their own; here the same rules are j
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -199,6 +200,9 @@ class Follower:
     def look(self) -> Desired:
         """As the seam promises; raises `Transient` where nothing was ever held and nothing is offered."""
         problem, offered = self._offer()
+        if offered is None and self._held is not None:
+            with contextlib.suppress(EbbtideError):
+                self._least()  # another replica may have accepted a newer one since, whatever is offered here
         if offered is not None:
             self._held, self._accepted.version = offered, offered.version
             self._raise(offered.version)

@@ -58,6 +58,16 @@ def test_a_drain_ends_inside_its_window_or_is_an_overrun() -> None:
         assert ("check_drains.Windows" in story.breaks()) is wrong
 
 
+@pytest.mark.parametrize(("took", "wrong"), [(1000, False), (1001, True)])
+def test_a_drain_that_was_asked_for_after_its_end_is_over_a_moment_after_it_began(took: int, wrong: bool) -> None:
+    story = grown()
+    story.node("r0", NodeWord.HEARD)
+    story.node("r0", NodeWord.DRAINING, ends_at=story.at - MINUTE)
+    story.wait(took)
+    story.node("r0", NodeWord.OVERRUN)
+    assert ("check_drains.Windows" in story.breaks()) is wrong
+
+
 def test_a_drain_that_says_nothing_by_its_end_is_found() -> None:
     story = grown()
     story.node("r0", NodeWord.HEARD)
