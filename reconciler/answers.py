@@ -18,3 +18,11 @@ def answered(call: Callable[[], Answer]) -> Answer:
         raise
     except Exception as error:
         raise Transient(f"{type(error).__name__}: {error}") from error
+
+
+def asked(question: Callable[[], Answer]) -> Answer | None:
+    """The answer, or None where there was none."""
+    try:
+        return answered(question)
+    except EbbtideError:
+        return None

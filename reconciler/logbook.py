@@ -7,22 +7,18 @@ journal does not take stays in memory, and an older entry finds it again by look
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from contracts.errors import EbbtideError
 from ledger.events import Event
 from reconciler.acting import Ports
-from reconciler.answers import answered
+from reconciler.answers import answered, asked
 from reconciler.appraisal import Appraiser
 from reconciler.cycle import Memory
 from reconciler.lessons import learnt_of, lessons_of
 from reconciler.resume import Resumed, at_term, resume
 from reconciler.saved import Saved, Writer, decode
 from reconciler.steps import Step
-
-Answer = TypeVar("Answer")
-
 
 FRESH_MS = 600_000
 """How old a memory may be that is gone on from although the store does not say whose was the last."""
@@ -100,7 +96,7 @@ class Logbook:
         """
         told = [*self.unrecorded, *events]
         self.unrecorded = told
-        position = _ask(self._ports.recorder.position)
+        position = asked(self._ports.recorder.position)
         if position is None:
             return False
         saved = Saved(
@@ -129,22 +125,15 @@ class Logbook:
     def _record(self, events: Sequence[Event], keep: Sequence[Event] | None = None) -> bool:
         """Append to the spool; after a failure its position says whether the batch is there."""
         recorder = self._ports.recorder
-        before = _ask(recorder.position)
+        before = asked(recorder.position)
         self.unrecorded = []
         if not events:
             return True
         try:
             answered(lambda: recorder.record(events))
         except EbbtideError:
-            after = _ask(recorder.position)
+            after = asked(recorder.position)
             if before is None or after is None or after <= before:
                 self.unrecorded = list(events if keep is None else keep)
                 return False
         return True
-
-
-def _ask(question: Callable[[], Answer]) -> Answer | None:
-    try:
-        return answered(question)
-    except EbbtideError:
-        return None

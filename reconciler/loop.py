@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
-from contracts.errors import EbbtideError
 from ledger.events import Event
 from pools.provider import Signals
 from reconciler import fencing, guard
 from reconciler.acting import Acting, Ports
-from reconciler.answers import answered
+from reconciler.answers import asked
 from reconciler.appraisal import Appraiser
 from reconciler.cycle import Decision, Memory, Seen, decide
 from reconciler.desired import Partition
@@ -30,8 +28,6 @@ from reconciler.steps import Step, StepKind, finishes
 from repo_layout.model import Estate
 
 __all__ = ["Ports", "Reconciler"]
-
-Answer = TypeVar("Answer")
 
 
 class Reconciler:
@@ -150,28 +146,28 @@ class Reconciler:
         """Ask every port once; silence is None, never an empty answer."""
         ports = self.ports
         now, leap_ms = self.acting.brake.watch.look()
-        signals = _ask(lambda: ports.provider.signals(self.memory.cursor))
-        view = _ask(ports.schedulers.view)
+        signals = asked(lambda: ports.provider.signals(self.memory.cursor))
+        view = asked(ports.schedulers.view)
         clusters = frozenset(contract.cluster for contract in self.part.contracts)
         return Seen(
             now=now,
             signals=signals or Signals(as_of=0, cursor=self.memory.cursor),
-            listing=_ask(ports.provider.instances),
+            listing=asked(ports.provider.instances),
             schedulers=view or SchedulerView(0, {}, {}, silent_clusters=clusters),
-            rates=_ask(ports.provider.rates),
-            forward=_ask(ports.provider.forward_capacity),
-            quota=_ask(ports.provider.quota),
+            rates=asked(ports.provider.rates),
+            forward=asked(ports.provider.forward_capacity),
+            quota=asked(ports.provider.quota),
             stopped=self.acting.brake.stopped(),
             led=led,
             verified=self.desired.trusted,
             day=ports.local_day(now),
-            accepted_at=_ask(ports.accepted_at) or 0,
+            accepted_at=asked(ports.accepted_at) or 0,
             problem=self.desired.problem,
             outdated=self.desired.outdated,
             leap_ms=leap_ms,
-            pending=_ask(ports.recorder.pending_bytes),
-            orders=tuple(_ask(lambda: ports.orders(self.memory.order)) or ()),
-            signed=tuple(_ask(ports.signed) or ()),
+            pending=asked(ports.recorder.pending_bytes),
+            orders=tuple(asked(lambda: ports.orders(self.memory.order)) or ()),
+            signed=tuple(asked(ports.signed) or ()),
         )
 
     def _scribe(self) -> Scribe:
@@ -187,10 +183,3 @@ class Reconciler:
             intents=[step for step in going if step.kind is not StepKind.QUARANTINE],
             announced=announced(going, memory.fleet, self._scribe()),
         )
-
-
-def _ask(question: Callable[[], Answer]) -> Answer | None:
-    try:
-        return answered(question)
-    except EbbtideError:
-        return None
