@@ -7,7 +7,6 @@ guard judges whether too many are missing to believe it.
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -161,7 +160,8 @@ def _tell_past(
     """What nobody knows any more, and no whole listing shows: its events, and what is left of it at its scheduler."""
     if not sight.whole:
         return
-    known = ChainMap(instances, rows)
+    said = {one.name for one in sight.signals.lifecycle}
+    known = {name for name in said if name in instances or name in rows}
     census.let_go |= {
         end.name: end.at
         for end in sight.signals.lifecycle

@@ -76,7 +76,7 @@ def regions(draw: st.DrawFn) -> tuple[Fleet, Sight]:
     for number in range(1, draw(st.integers(1, 12)) + 1):
         plain = instance(number)
         odd = draw(st.integers(0, 2)) == 0
-        one = replace(plain, **draw(known)) if odd else plain  # type: ignore[arg-type]  # the dataclass checks the names
+        one = replace(plain, **draw(known)) if odd else plain
         if not odd or draw(st.booleans()):
             instances.append(one)
         if not odd or draw(st.integers(0, 3)):
