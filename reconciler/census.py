@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ledger.causes import Cause
 from pools.provider import FaultKind, LifecycleKind, Server, Status
-from reconciler import billing
+from reconciler import billing, unlisted
 from reconciler.absence import bury, fail, found, lose, missing
 from reconciler.doubts import improbable, shown
 from reconciler.drafts import Scribe
@@ -55,7 +55,9 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     census.missed = missed(sorted_rows, instances)
     _hear_notices(census, instances, debts, sight, scribe)
     told = ends_told(sight.signals.lifecycle, instances)
-    believable = not improbable(instances, rows, told, sight)
+    unseen = unlisted.unlisted(fleet.unlisted, instances, sight)
+    doubtful = unlisted.counted(unseen, sight)
+    believable = not improbable(instances, rows, told, sight, beside=len(doubtful))
     for name in list(instances):
         before = instances[name]
         if before.phase is Phase.GONE:
@@ -81,6 +83,8 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         if after is not before:
             instances[name] = after
     _let_stay(instances)
+    census.unexplained += doubtful
+    census.beside = len(doubtful)
     twins = sorted_rows.twins
     census.twins, waiting = sort_twins(twins, fleet.instances, instances, complete=sight.complete, epoch=scribe.epoch)
     census.strays = [*sorted_rows.strays, *waiting]
@@ -92,6 +96,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         debts=tuple(debts.values()),
         quarantined=frozenset(s.row.id for s in census.strays) | (frozenset() if sight.whole else fleet.quarantined),
         twins=fleet.twins & {twin.row.id for twin in twins} if sight.whole else fleet.twins,
+        unlisted=unseen,
         sequence=max(fleet.sequence, 1 + max(unheard, default=0)),
     )
     return census

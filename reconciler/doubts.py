@@ -82,10 +82,10 @@ def shown(instance: Instance) -> Instance:
 
 
 def improbable(
-    instances: Mapping[str, Instance], rows: Mapping[str, Server], told: Mapping[str, int], sight: Sight
+    instances: Mapping[str, Instance], rows: Mapping[str, Server], told: Mapping[str, int], sight: Sight, *, beside: int
 ) -> bool:
-    """Whether more of the fleet than is believable is missing at once with nothing to explain it."""
-    alive = missing = 0
+    """Whether more is missing at once than is believable, with nothing to explain it: of the fleet, and `beside` it."""
+    alive = missing = beside
     for instance in instances.values():
         if instance.phase is Phase.GONE:
             continue

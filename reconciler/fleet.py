@@ -143,12 +143,26 @@ class Debt:
 
 
 @dataclass(frozen=True, slots=True)
+class Unlisted:
+    """A server of ours of which others know, and no listing that we saw: when it began, what they say of it, and
+    `since` when whole listings lack it (0: none does yet).
+    """
+
+    born_at: int
+    server: str = ""
+    project: str = ""
+    workload: str = ""
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Fleet:
     """Everything the control plane remembers about its instances between two cycles.
 
     `sequence` numbers the next instance; `quarantined` are ids of servers that carry our mark and that a person has to
     look at; `adopting` are names that the ledger was told we ask for, whose mark is not known to be on yet; `twins`
-    are ids of second servers under one key whose deletion stands in the ledger.
+    are ids of second servers under one key whose deletion stands in the ledger; `unlisted` are no instances, and others
+    show them.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=lambda: MappingProxyType({}))
@@ -157,6 +171,7 @@ class Fleet:
     quarantined: frozenset[str] = frozenset()
     adopting: frozenset[str] = frozenset()
     twins: frozenset[str] = frozenset()
+    unlisted: Mapping[str, Unlisted] = field(default_factory=lambda: MappingProxyType({}))
 
     def alive(self) -> list[Instance]:
         """Instances that are not gone, by name."""

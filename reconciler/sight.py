@@ -45,7 +45,8 @@ class Census:
     `restored` are instances that only their marks remember, `twins` second servers that may be deleted. `unheard`: the
     provider spoke of a server that we could not know, for want of a whole listing: ask again. `missed`: it spoke of one
     that we know only now: ask from the beginning. `let_go` are instances that leaders of before released, and nobody
-    here remembers, and `grown` those that they acquired, with the time, as far as it can be told.
+    here remembers, and `grown` those that they acquired, with the time, as far as it can be told. `unexplained` is
+    missing with nothing to explain it; `beside` the fleet so many of these are no instances that anybody remembers.
     """
 
     fleet: Fleet
@@ -60,6 +61,7 @@ class Census:
     let_go: dict[str, int] = field(default_factory=dict)
     grown: dict[str, int] = field(default_factory=dict)
     foreign: int = 0
+    beside: int = 0
     unheard: bool = False
     missed: bool = False
 
