@@ -85,6 +85,7 @@ class Reconciler:
         if not leads:
             return decide(self.part, self.memory, seen, self.appraiser.rehearsal(), self.desired.commit)
         decision = decide(self.part, self.memory, seen, self.appraiser, self.desired.commit)
+        self.logbook.baselines.keep(decision.memory.baseline)
         decision, unpaid = self.reservations.settle(decision, seen, self.memory)
         going, waiting = self.acting.tokens.admit(decision.allowed)
         going = named(going, decision.memory.fleet, self._scribe())
