@@ -44,7 +44,8 @@ class Seen:
 
     `problem` is why it is not verified, `outdated` that another replica accepted a newer state, `leap_ms` by how much
     the clock was set since the last look, `pending` the bytes in the spool that nobody took further (None: nobody can
-    say), `orders` what people ordered beside the reviewed files, and `signed` the approvals that lie beside them.
+    say), `orders` what people ordered beside the reviewed files, `signed` the approvals that lie beside them, and
+    `came_with` the commit with which each approval file among them came.
     """
 
     now: int
@@ -65,6 +66,7 @@ class Seen:
     pending: int | None = 0
     orders: tuple[breakers.Order, ...] = ()
     signed: tuple[SignedApproval, ...] = ()
+    came_with: Mapping[str, str] = field(default_factory=dict)
     wallet: arbiter.Wallet | None = None
 
 
@@ -117,7 +119,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     seen = replace(seen, schedulers=heard(part, seen))
     reclaims = open_reclaims(memory.reclaims, seen)
     paused = paused_in(part)
-    removal = removals.judge(part, commit, memory.baseline, signed=seen.signed, now=seen.now)
+    removal = removals.judge(part, commit, memory.baseline, signed=seen.signed, came_with=seen.came_with, now=seen.now)
     claimed, claim_events, events = _claims(part, memory, seen, scribe)
     counted = _count(part, memory, seen, claimed, scribe, clock=clock)
     memory = replace(memory, risks=arbiter.recall(memory.risks, counted.restored))

@@ -100,7 +100,7 @@ class Reconciler:
             decision.memory,
             fleet=done.fleet,
             guard=guard.carried(
-                guard.give_back(decision.memory.guard, seen.now, waiting, decision.memory.fleet),
+                guard.give_back(decision.memory.guard, seen.now, waiting, decision.memory.fleet, done.fleet),
                 seen.now,
                 self.ports.clock(),
             ),
@@ -169,6 +169,7 @@ class Reconciler:
             pending=asked(ports.recorder.pending_bytes),
             orders=tuple(asked(lambda: ports.orders(self.memory.order)) or ()),
             signed=tuple(asked(ports.signed) or ()),
+            came_with=self.desired.came_with,
         )
 
     def _scribe(self) -> Scribe:
