@@ -148,7 +148,8 @@ class Fleet:
 
     `sequence` numbers the next instance; `quarantined` are ids of servers that carry our mark and that a person has to
     look at; `adopting` are names that the ledger was told we ask for, whose mark is not known to be on yet; `twins`
-    are ids of second servers under one key whose deletion stands in the ledger.
+    are ids of second servers under one key whose deletion stands in the ledger. What happened up to `answered_until`
+    may have been answered by a leader that this memory knows nothing of: nothing is owed for it.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=lambda: MappingProxyType({}))
@@ -157,6 +158,7 @@ class Fleet:
     quarantined: frozenset[str] = frozenset()
     adopting: frozenset[str] = frozenset()
     twins: frozenset[str] = frozenset()
+    answered_until: int = 0
 
     def alive(self) -> list[Instance]:
         """Instances that are not gone, by name."""
