@@ -223,6 +223,8 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
 def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe: Scribe) -> Instance:
     moved_away = not row.pool and row.status is Status.MOVED
     pool = row.pool if row.pool or moved_away else instance.pool
+    if pool and pool == instance.moved_from:
+        pool = instance.pool  # the stream told that it left: a listing that is old or untrue shows where it once was
     if pool and pool != instance.pool and instance.started_at and not instance.ended_at:
         census.events.append(billing.moved(instance, pool=pool, at=sight.now, scribe=scribe))
     phase = Phase.BOOTING if instance.phase is Phase.REQUESTED else instance.phase

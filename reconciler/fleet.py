@@ -90,6 +90,8 @@ class Instance:
     found_at: int = 0
     unsure_since: int = 0
     asked: int = 0
+    told_in: str = ""
+    moved_from: str = ""
 
     @property
     def supply(self) -> bool:
