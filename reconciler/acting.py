@@ -186,7 +186,9 @@ class Acting:
         """Ask for one server; False when it lost a race and may be tried once more."""
         now = self.ports.clock()
         epoch = self._scribe.epoch
-        asked = replace(self._instances.get(step.instance) or requested(step, now, epoch), epoch=epoch)
+        known = self._instances.get(step.instance) or requested(step, now, epoch)
+        # asked again, it may be made as late as if it had never been asked for before
+        asked = replace(known, epoch=epoch, requested_at=now)
         request_mark = _mark(self.part, step, epoch)
         try:
             server = answered(

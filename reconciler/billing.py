@@ -21,14 +21,16 @@ def heard(happened: Lifecycle, instance: Instance, scribe: Scribe) -> tuple[Inst
     """The instance after one lifecycle event, and what that says about its bill; heard twice, nothing changes."""
     where = happened.pool or instance.pool
     if happened.kind is LifecycleKind.ACTIVE and not instance.started_at and where:
-        after = replace(instance, started_at=happened.at)
+        after = replace(instance, started_at=happened.at, told_in=where)
         return after, (started(instance, pool=where, at=happened.at, scribe=scribe),)
     if not instance.started_at or instance.ended_at:
         return instance, ()
     if happened.kind in ENDS:
         return replace(instance, ended_at=happened.at), (ended(instance, at=happened.at, scribe=scribe),)
     if happened.kind is LifecycleKind.MOVED and happened.pool:
-        after = replace(instance, pool=happened.pool)
+        left = instance.told_in or instance.pool
+        left = left if left != happened.pool else instance.moved_from
+        after = replace(instance, pool=happened.pool, told_in=happened.pool, moved_from=left)
         return after, (moved(instance, pool=happened.pool, at=happened.at, scribe=scribe),)
     return instance, ()
 

@@ -43,9 +43,9 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     """
     census = Census(fleet)
     instances = dict(fleet.instances)
-    debts = {debt.instance: debt for debt in fleet.debts}
     sorted_rows = _rows(census, instances, sight, scribe)
     rows = sorted_rows.known
+    answered_until, debts = _owing(fleet, census, sight, scribe)
     _lifecycle_times(census, instances, sight, scribe)
     for name in sorted_rows.found:
         debts.pop(name, None)  # nothing is owed in its place any more
@@ -53,7 +53,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         census.events.append(event)
     _tell_past(census, instances, rows, sight, scribe)
     census.missed = missed(sorted_rows, instances)
-    _hear_notices(census, instances, debts, sight, scribe)
+    _hear_notices(census, instances, debts, answered_until, sight, scribe)
     told = ends_told(sight.signals.lifecycle, instances)
     unseen = unlisted.unlisted(fleet.unlisted, instances, sight)
     doubtful = unlisted.counted(unseen, sight)
@@ -78,7 +78,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         if after.released and after.drain_asked and not before.released:  # by a leader of before
             census.let_go[name] = asked_at(after.release_event, sight.now)
         owed = _owed(before, after)
-        if owed is not None:
+        if owed is not None and (after.phase is Phase.FAILED or after.missing_since > answered_until):
             debts.setdefault(name, owed)
         if after is not before:
             instances[name] = after
@@ -98,8 +98,20 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         twins=fleet.twins & {twin.row.id for twin in twins} if sight.whole else fleet.twins,
         unlisted=unseen,
         sequence=max(fleet.sequence, 1 + max(unheard, default=0)),
+        answered_until=answered_until,
     )
     return census
+
+
+def _owing(fleet: Fleet, census: Census, sight: Sight, scribe: Scribe) -> tuple[int, dict[str, Debt]]:
+    """Up to when others may have answered what happened, and what is owed, by instance. Where servers of other terms
+    turn up that this memory did not know, or a whole term lay between, whoever acted then may have paid each debt: it
+    is never paid again, and what is missing comes back as growth.
+    """
+    unknown = any(back.epoch != scribe.epoch for back in census.restored)
+    if unknown or sight.after_others:
+        return sight.now, {}
+    return fleet.answered_until, {debt.instance: debt for debt in fleet.debts}
 
 
 def _let_stay(instances: dict[str, Instance]) -> None:
@@ -165,7 +177,12 @@ def _tell_past(
 
 
 def _hear_notices(
-    census: Census, instances: dict[str, Instance], debts: dict[str, Debt], sight: Sight, scribe: Scribe
+    census: Census,
+    instances: dict[str, Instance],
+    debts: dict[str, Debt],
+    answered_until: int,
+    sight: Sight,
+    scribe: Scribe,
 ) -> None:
     taken_back = {notice.id for notice in sight.signals.notices if notice.withdrawn}
     # that it was taken back is the last word on a notice
@@ -176,7 +193,8 @@ def _hear_notices(
         elif not means(notice, instance):
             continue
         elif instance.phase is not Phase.GONE and instance.phase is not Phase.FAILED:
-            instances[instance.name], events, earlier = hear(notice, instance, debts, scribe)
+            owing = debts if notice.withdrawn or notice.issued_at > answered_until else {}
+            instances[instance.name], events, earlier = hear(notice, instance, owing, scribe)
             census.events += events
             if earlier:
                 census.notices.append(notice)
@@ -210,6 +228,8 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
 def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe: Scribe) -> Instance:
     moved_away = not row.pool and row.status is Status.MOVED
     pool = row.pool if row.pool or moved_away else instance.pool
+    if pool and pool == instance.moved_from:
+        pool = instance.pool  # the stream told that it left: a listing that is old or untrue shows where it once was
     if pool and pool != instance.pool and instance.started_at and not instance.ended_at:
         census.events.append(billing.moved(instance, pool=pool, at=sight.now, scribe=scribe))
     phase = Phase.BOOTING if instance.phase is Phase.REQUESTED else instance.phase

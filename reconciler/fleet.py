@@ -90,6 +90,8 @@ class Instance:
     found_at: int = 0
     unsure_since: int = 0
     asked: int = 0
+    told_in: str = ""
+    moved_from: str = ""
 
     @property
     def supply(self) -> bool:
@@ -162,7 +164,8 @@ class Fleet:
     `sequence` numbers the next instance; `quarantined` are ids of servers that carry our mark and that a person has to
     look at; `adopting` are names that the ledger was told we ask for, whose mark is not known to be on yet; `twins`
     are ids of second servers under one key whose deletion stands in the ledger; `unlisted` are no instances, and others
-    show them.
+    show them. What happened up to `answered_until` may have been answered by a leader that this memory knows nothing
+    of: nothing is owed for it.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=lambda: MappingProxyType({}))
@@ -172,6 +175,7 @@ class Fleet:
     adopting: frozenset[str] = frozenset()
     twins: frozenset[str] = frozenset()
     unlisted: Mapping[str, Unlisted] = field(default_factory=lambda: MappingProxyType({}))
+    answered_until: int = 0
 
     def alive(self) -> list[Instance]:
         """Instances that are not gone, by name."""

@@ -90,6 +90,8 @@ def _relive(life: list[Lifecycle], notices: Iterable[Notice], events: list[Event
     instance = from_mark(end.mark, server=end.server, project=end.project, pool=life[0].pool, at=life[0].at)
     if instance is None:
         return None
+    instance, told = billing.found_again(instance, end.mark, scribe)
+    events += told
     # a stream that tells things in another order tells the same things
     for one in sorted(life, key=lambda one: one.at):
         if one.server == end.server:

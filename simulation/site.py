@@ -64,6 +64,7 @@ class Site:
         self._drains: dict[str, tuple[int, str]] = {}
         self._joined_at: dict[str, int] = {}
         self._servers: dict[str, str] = {}
+        self._waiting: dict[str, Happening] = {}
         self.asked: dict[str, str] = {}
         self._unheard: dict[str, list[tuple[NodeNotice, str, str, str]]] = {}
         self.carry: Callable[[Notice, Callable[[Notice], None]], None] = _at_once
@@ -130,8 +131,13 @@ class Site:
     def _booted(self, happened: Happening) -> None:
         instance = self._world.instance(happened.name)
         second = instance is not None and instance.server not in ("", happened.server)
-        if instance is None or second or happened.name in self.work.by_instance:
-            return  # not ours, or a second server under one key: its node name is the other's
+        if instance is not None and (second or happened.name in self.work.by_instance):
+            self._waiting[happened.server] = happened  # a second server under one key: its node name is the other's
+        elif instance is not None:
+            self._boots(happened, instance)
+
+    def _boots(self, happened: Happening, instance: Instance) -> None:
+        """A server of ours begins to be billed, and becomes a node if all goes well."""
         self._servers[happened.name] = happened.server
         self.work.booted(
             happened.name,
@@ -273,7 +279,8 @@ class Site:
     def _ended(self, happened: Happening) -> None:
         name = happened.name
         slots = self.work.by_instance.get(name)
-        if self._servers.get(name, happened.server) != happened.server:
+        second = self._waiting.pop(happened.server, None) is not None
+        if second or self._servers.get(name, happened.server) != happened.server:
             return  # a second server under the same key, which never was the node
         if happened.cause is not EndCause.DELETED:
             self.lost += 1
@@ -284,8 +291,15 @@ class Site:
         self._servers.pop(name, None)
         self.asked.pop(name, None)
         self._unheard.pop(name, None)
-        if slots is None:
-            return
+        if slots is not None:
+            self._emptied(name, slots, happened)
+        left = next((one for one in self._waiting.values() if one.name == name), None)
+        instance = self._world.instance(name)
+        if left is not None and instance is not None:  # it has the node's name for itself now
+            self._boots(self._waiting.pop(left.server), instance)
+
+    def _emptied(self, name: str, slots: Slots, happened: Happening) -> None:
+        """What ran on a server that is gone is lost, and its usage ends."""
         if slots.runs:
             noticed = name in self.nodes.draining
             known = self._world.instance(name)
