@@ -202,9 +202,17 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
     return rows
 
 
+def _place(instance: Instance, row: Server) -> str:
+    """Where it runs. A row that tells of no move says where it was created: an old word about what the provider's own
+    event moved, however new the listing calls itself.
+    """
+    if row.status is Status.MOVED:
+        return row.pool
+    return row.pool if row.pool and not (instance.started_at and instance.pool) else instance.pool
+
+
 def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe: Scribe) -> Instance:
-    moved_away = not row.pool and row.status is Status.MOVED
-    pool = row.pool if row.pool or moved_away else instance.pool
+    pool = _place(instance, row)
     if pool and pool != instance.pool and instance.started_at and not instance.ended_at:
         census.events.append(billing.moved(instance, pool=pool, at=sight.now, scribe=scribe))
     phase = Phase.BOOTING if instance.phase is Phase.REQUESTED else instance.phase
