@@ -225,11 +225,17 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
     return rows
 
 
+def _place(instance: Instance, row: Server) -> str:
+    """Where it runs. A row that tells of no move says where it was created: an old word about what the provider's own
+    event moved, however new the listing calls itself.
+    """
+    told = row.status is Status.MOVED or (row.pool and not (instance.started_at and instance.pool))
+    # the stream told that it left: a listing that is old or untrue shows where it once was
+    return row.pool if told and not (row.pool and row.pool == instance.moved_from) else instance.pool
+
+
 def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe: Scribe) -> Instance:
-    moved_away = not row.pool and row.status is Status.MOVED
-    pool = row.pool if row.pool or moved_away else instance.pool
-    if pool and pool == instance.moved_from:
-        pool = instance.pool  # the stream told that it left: a listing that is old or untrue shows where it once was
+    pool = _place(instance, row)
     if pool and pool != instance.pool and instance.started_at and not instance.ended_at:
         census.events.append(billing.moved(instance, pool=pool, at=sight.now, scribe=scribe))
     phase = Phase.BOOTING if instance.phase is Phase.REQUESTED else instance.phase

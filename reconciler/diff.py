@@ -278,8 +278,11 @@ def _cleanups(inputs: Inputs) -> Iterable[Step]:
 def _over(instance: Instance, inputs: Inputs, *, unheard: bool) -> bool:
     """Whether the end of a release has passed: one that its node knows of. Who was released before it was a node, and
     noticed since, knows of the notice alone; and the end of a drain that was merely seen binds nobody who may work on.
+    Of what never was a node for all we know, its scheduler has to say that it is none still.
     """
     if not instance.released or (instance.seen_to_drain and _there(instance, inputs)):
+        return False
+    if not instance.node_once and _there(instance, inputs):
         return False
     ends_at = min((end for _, end in instance.notices), default=instance.ends_at) if unheard else instance.ends_at
     return inputs.now >= ends_at
