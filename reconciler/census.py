@@ -7,7 +7,8 @@ guard judges whether too many are missing to believe it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ledger.causes import Cause
@@ -20,6 +21,7 @@ from reconciler.fleet import Debt, Fleet, Instance, Phase, number_in
 from reconciler.hearing import hear
 from reconciler.membership import as_ever, as_node, asked_at
 from reconciler.past import past
+from reconciler.ports import NodeView
 from reconciler.sight import Census, Sight
 from reconciler.sighting import Rows, missed, sort_rows, tell_strays
 from reconciler.twins import ends_told, means, sort_twins
@@ -57,19 +59,20 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     told = ends_told(sight.signals.lifecycle, instances)
     unseen = unlisted.unlisted(fleet.unlisted, instances, sight)
     doubtful = unlisted.counted(unseen, sight)
-    believable = not improbable(instances, rows, told, sight, beside=len(doubtful))
-    for name in list(instances):
-        before = instances[name]
+    changed, moving = _otherwise(instances, rows, sight.nodes)
+    shown = len(instances) - len(changed)
+    believable = not improbable(changed, rows, told, sight, beside=len(doubtful), shown=shown)
+    for before in changed:
+        name = before.name
         if before.phase is Phase.GONE:
             bury(census, instances, before, sight, scribe)
             continue
         row, view = rows.get(name), sight.nodes.get(name)
-        if row is not None and view is not None and as_ever(before, row, view):
-            continue
         if row is not None:
             after = _seen(census, before, row, sight, scribe)
         elif before.project in sight.complete:
-            after = missing(census, before, told.get(name, 0), sight, scribe, believable=believable)
+            ended_at = told.get(name, before.ended_at)
+            after = missing(census, before, ended_at, sight, scribe, believable=believable)
         else:
             after = before
         silent = after.workload in sight.silent_workloads
@@ -82,14 +85,14 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
             debts.setdefault(name, owed)
         if after is not before:
             instances[name] = after
-    _let_stay(instances)
+    _let_stay(instances, moving)
     census.unexplained += doubtful
     census.beside = len(doubtful)
     twins = sorted_rows.twins
     census.twins, waiting = sort_twins(twins, fleet.instances, instances, complete=sight.complete, epoch=scribe.epoch)
     census.strays = [*sorted_rows.strays, *waiting]
     census.events += tell_strays(census.strays, fleet.quarantined, scribe)
-    unheard = [number_in(name, sight.region) for name in rows.keys() - fleet.instances.keys()]
+    unheard = [number_in(back.name, sight.region) for back in census.restored if back.name not in fleet.instances]
     census.fleet = replace(
         fleet,
         instances=instances,
@@ -114,11 +117,29 @@ def _owing(fleet: Fleet, census: Census, sight: Sight, scribe: Scribe) -> tuple[
     return fleet.answered_until, {debt.instance: debt for debt in fleet.debts}
 
 
-def _let_stay(instances: dict[str, Instance]) -> None:
-    """Whoever was to take over from an instance is not there: it stays."""
-    for name, instance in instances.items():
-        taker = instances.get(instance.moving_to) if instance.moving_to else None
-        if instance.moving_to and (taker is None or not taker.supply):
+def _otherwise(
+    instances: Mapping[str, Instance], rows: Mapping[str, Server], nodes: Mapping[str, NodeView]
+) -> tuple[list[Instance], list[str]]:
+    """The instances that are not shown just as they are known, in their order, and the names of those whose work is
+    being taken over. Of a large fleet nearly all are passed by here: no other pass may look at each of them.
+    """
+    changed, moving = [], []
+    row_of, view_of = rows.get, nodes.get
+    for name, known in instances.items():
+        row, view = row_of(name), view_of(name)
+        if row is None or view is None or not as_ever(known, row, view):
+            changed.append(known)
+        if known.moving_to:
+            moving.append(name)
+    return changed, moving
+
+
+def _let_stay(instances: dict[str, Instance], moving: Iterable[str]) -> None:
+    """Whoever was to take over from one of the `moving` instances is not there: it stays."""
+    for name in moving:
+        instance = instances.get(name)
+        taker = instances.get(instance.moving_to) if instance is not None else None
+        if instance is not None and (taker is None or not taker.supply):
             instances[name] = replace(instance, moving_to="")
 
 
@@ -158,7 +179,7 @@ def _tell_past(
     """What nobody knows any more, and no whole listing shows: its events, and what is left of it at its scheduler."""
     if not sight.whole:
         return
-    known = instances.keys() | rows.keys()
+    known = ChainMap(instances, rows)
     census.let_go |= {
         end.name: end.at
         for end in sight.signals.lifecycle

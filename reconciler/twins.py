@@ -26,10 +26,9 @@ def means(said: Lifecycle | Notice, instance: Instance) -> bool:
 
 
 def ends_told(lifecycle: Iterable[Lifecycle], instances: Mapping[str, Instance]) -> dict[str, int]:
-    """What explains that an instance is missing: when the provider said that its server ended, by name."""
-    known = {name: instance.ended_at for name, instance in instances.items() if instance.ended_at}
+    """What explains that an instance is missing: when the provider says now that its server ended, by name."""
     ends = (one for one in lifecycle if one.kind in ENDS and one.name in instances)
-    return known | {one.name: one.at for one in ends if means(one, instances[one.name])}
+    return {one.name: one.at for one in ends if means(one, instances[one.name])}
 
 
 def sort_twins(
