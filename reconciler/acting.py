@@ -124,7 +124,7 @@ class Acting:
         self._adopting: set[str] = set()
         self._twins: set[str] = set()
         self._done = Done(Fleet())
-        self._scribe = Scribe(part.region, 0, "", 0)
+        self._scribe = Scribe(part.region, 0, "", 0, partition=part.name)
 
     def carry_out(self, steps: Sequence[Step], fleet: Fleet, scribe: Scribe) -> Done:
         """Do the steps in order; between any two of them the stop switch is heard."""
@@ -326,4 +326,4 @@ class Acting:
 def _mark(part: Partition, step: Step, epoch: int, *, since: int = 0) -> Mark:
     """Our sign for the instance of a step; an adopted one is ours `since` then."""
     estate = part.estate.settings.estate
-    return Mark(estate, part.region, step.instance, epoch, step.workload, step.units, step.paid.value, since)
+    return Mark(estate, part.region, step.instance, epoch, step.workload, step.units, step.paid.value, since, part.name)

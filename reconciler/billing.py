@@ -45,11 +45,11 @@ def found_again(instance: Instance, mark: Mark | None, scribe: Scribe) -> tuple[
     return after, (started(after, pool=after.pool, at=mark.since, scribe=scribe),)
 
 
-def purpose(instance: Instance, region: str) -> Cause:
+def purpose(instance: Instance, seat: str) -> Cause:
     """What an instance is there for, as its mark says it: the same for everybody, whatever it was asked for in place
     of.
     """
-    if not number_in(instance.name, region):
+    if not number_in(instance.name, seat):
         return Cause.ADOPTION_REVIEWED
     return {Paid.FLOOR: Cause.FLOOR, Paid.FALLBACK: Cause.SHORTFALL}.get(instance.paid, Cause.CLAIM_GREW)
 
@@ -64,7 +64,7 @@ def started(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:
     return scribe.event(
         EventType.INSTANCE_STARTED,
         instance.name,
-        purpose(instance, scribe.region),
+        purpose(instance, scribe.seat),
         at=at,
         caused_by=event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name),
         workload=instance.workload,
@@ -94,7 +94,7 @@ def ended(instance: Instance, *, at: int, scribe: Scribe, believed: bool = False
     the provider's word makes.
     """
     disowned = instance.cause is Cause.DISOWNED_BY_REVIEW
-    ours = number_in(instance.name, scribe.region) > 0  # what we give back ends by no word of the provider
+    ours = number_in(instance.name, scribe.seat) > 0  # what we give back ends by no word of the provider
     return scribe.event(
         EventType.INSTANCE_ENDED,
         f"{instance.name}/{at}" if believed and ours else life_of(instance),

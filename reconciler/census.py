@@ -92,7 +92,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     census.twins, waiting = sort_twins(twins, fleet.instances, instances, complete=sight.complete, epoch=scribe.epoch)
     census.strays = [*sorted_rows.strays, *waiting]
     census.events += tell_strays(census.strays, fleet.quarantined, scribe)
-    unheard = [number_in(back.name, sight.region) for back in census.restored if back.name not in fleet.instances]
+    unheard = [number_in(back.name, sight.seat) for back in census.restored if back.name not in fleet.instances]
     census.fleet = replace(
         fleet,
         instances=instances,
@@ -232,6 +232,8 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
         instances,
         estate=sight.estate,
         region=sight.region,
+        partition=sight.partition,
+        led=sight.led,
         projects=sight.projects,
         workloads=sight.workloads,
     )
@@ -276,7 +278,7 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
         return instance  # it may be a node that nobody shows: drained first, or not at all
     overdue = sight.now - instance.requested_at > sight.join_timeout_s * 1000
     # who adopted a server answers for its joining; we end only what we started
-    ours = number_in(instance.name, sight.region) > 0
+    ours = number_in(instance.name, sight.seat) > 0
     if instance.starting and overdue and ours and not instance.joined_at and not seen:
         return fail(census, instance, Cause.NEVER_JOINED, "", scribe)
     return instance

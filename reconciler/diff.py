@@ -43,15 +43,15 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """How new instances get their names: region, epoch, and the next sequence number."""
+    """How new instances get their names: the partition's seat, epoch, and the next sequence number."""
 
-    region: str
+    seat: str
     epoch: int
     first: int
 
     def name(self, offset: int) -> str:
         """The key of the `offset`th new instance of this cycle."""
-        return name_of(self.region, self.epoch, self.first + offset)
+        return name_of(self.seat, self.epoch, self.first + offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +255,7 @@ def _away(instance: Instance, inputs: Inputs) -> bool:
     """Whether its scheduler, which answers, has not shown it for longer than a join may take: it left, or nobody knows
     that it ever came. What somebody else started is theirs to judge.
     """
-    started_here = number_in(instance.name, inputs.naming.region) > 0
+    started_here = number_in(instance.name, inputs.naming.seat) > 0
     since = instance.unsure_since if instance.starting else instance.left_at
     silent = inputs.claims[instance.workload].held if instance.workload in inputs.claims else False
     return started_here and not silent and 0 < since <= inputs.now - inputs.join_timeout_s * 1000

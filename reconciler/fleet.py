@@ -182,15 +182,15 @@ class Fleet:
         return [i for i in self.instances.values() if i.phase is not Phase.GONE]
 
 
-def name_of(region: str, epoch: int, number: int) -> str:
+def name_of(seat: str, epoch: int, number: int) -> str:
     """The key of the `number`th instance that this epoch asks for."""
-    return f"{instance_prefix(region)}{epoch}-{number:06d}"
+    return f"{instance_prefix(seat)}{epoch}-{number:06d}"
 
 
 @lru_cache(maxsize=1 << 16)  # asked three times a cycle for every instance
-def number_in(name: str, region: str) -> int:
+def number_in(name: str, seat: str) -> int:
     """The number in a name that we gave; 0 for a name that somebody else gave, as an adopted server has."""
     head, _, number = name.rpartition("-")
     lead, _, epoch = head.rpartition("-")
-    ours = f"{lead}-" == instance_prefix(region) and epoch.isdecimal() and number.isdecimal()
+    ours = f"{lead}-" == instance_prefix(seat) and epoch.isdecimal() and number.isdecimal()
     return int(number) if ours else 0
