@@ -50,6 +50,8 @@ class Whole(Checker):
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
         """One link; a cause may be told a little later than what it led to, by somebody else."""
         self._missing.pop(event.id, None)
+        if scene.events[event.id] is not event:
+            return  # told again: the ledger has the first
         if event.caused_by and event.caused_by not in scene.events:
             self._missing.setdefault(event.caused_by, []).append(event.id)
         elif not event.caused_by and event.type not in ROOTS and not _handed_over(scene, event):
