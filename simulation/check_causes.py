@@ -59,11 +59,11 @@ class Whole(Checker):
 
     def close(self, scene: Scene) -> Iterator[str]:
         """Links that hang in the air; a notice that reached a node and not the stream is told by nobody else."""
-        streamed = {notice.name for _, notice in scene.chronicle.given}
+        streamed = scene.streamed
         for cause, ids in self._missing.items():
             kind, _, subject = cause.partition("/")
             name = subject.rpartition("/")[2]
-            if kind == EventType.NOTICE_RECEIVED.value and name not in streamed:
+            if kind == EventType.NOTICE_RECEIVED.value and cause not in streamed:
                 continue
             if kind in LAST_WORDS and name in scene.unwitnessed:
                 continue

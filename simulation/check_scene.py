@@ -119,6 +119,12 @@ class Scene:
         self.unwitnessed: set[str] = set()
 
     @property
+    def streamed(self) -> frozenset[str]:
+        """The ids that notices have of which the provider's stream said anything, and be it that they are withdrawn."""
+        about = (f"{self.region}/{notice.id}/{notice.name}" for _, notice in self.chronicle.given)
+        return frozenset(f"{EventType.NOTICE_RECEIVED.value}/{subject}" for subject in about)
+
+    @property
     def ground(self) -> Ground:
         """The newest reviewed estate."""
         return self.grounds[self.reviewed[-1].commit]
