@@ -7,7 +7,6 @@ guard judges whether too many are missing to believe it.
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -20,7 +19,7 @@ from reconciler.drafts import Scribe
 from reconciler.fleet import Debt, Fleet, Instance, Phase, number_in
 from reconciler.hearing import hear
 from reconciler.membership import as_ever, as_node, asked_at
-from reconciler.past import past
+from reconciler.past import believed_lost, lost, past
 from reconciler.ports import NodeView
 from reconciler.sight import Census, Sight
 from reconciler.sighting import Rows, missed, sort_rows, tell_strays
@@ -71,7 +70,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         if row is not None:
             after = _seen(census, before, row, sight, scribe)
         elif before.project in sight.complete:
-            ended_at = told.get(name, before.ended_at)
+            ended_at = before.ended_at or told.get(name, 0)
             after = missing(census, before, ended_at, sight, scribe, believable=believable)
         else:
             after = before
@@ -169,7 +168,12 @@ def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sigh
             instance = replace(instance, end_told=True)
         if happened.kind in billing.ENDS and happened.taken:
             instance = replace(instance, taken=True)
-        instances[instance.name], events = billing.heard(happened, instance, scribe)
+        after, events = billing.heard(happened, instance, scribe)
+        if happened.kind in billing.ENDS and believed_lost(after, scribe.region):
+            event = lost(after, happened.at, scribe)[1]
+            after = replace(after, cause_event=event.id)
+            census.events.append(event)
+        instances[instance.name] = after
         census.events += events
 
 
@@ -179,7 +183,7 @@ def _tell_past(
     """What nobody knows any more, and no whole listing shows: its events, and what is left of it at its scheduler."""
     if not sight.whole:
         return
-    known = ChainMap(instances, rows)
+    known = {one.name for one in sight.signals.lifecycle if one.name in instances or one.name in rows}
     census.let_go |= {
         end.name: end.at
         for end in sight.signals.lifecycle
@@ -221,7 +225,7 @@ def _hear_notices(
                 census.notices.append(notice)
         elif instance.phase is Phase.GONE:  # heard too late to act on; its drain and its loss lead back to it
             late, events, _ = hear(notice, instance, {}, scribe)
-            instances[instance.name] = replace(instance, notices=late.notices)
+            instances[instance.name] = replace(instance, notices=late.notices, notice_events=late.notice_events)
             census.events += events
 
 
@@ -273,7 +277,8 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
     if row.status is Status.ERROR and instance.starting:
         return fail(census, instance, FAULT_CAUSES[row.fault or FaultKind.OTHER], row.fault_text, scribe)
     if row.status is Status.ERROR and instance.supply and not seen:
-        return replace(lose(census, instance, sight.now, scribe), phase=Phase.FAILED)
+        at, believed = instance.ended_at or sight.now, not instance.ended_at
+        return replace(lose(census, instance, at, scribe, believed=believed), phase=Phase.FAILED)
     if instance.unsure_since:
         return instance  # it may be a node that nobody shows: drained first, or not at all
     overdue = sight.now - instance.requested_at > sight.join_timeout_s * 1000

@@ -39,7 +39,7 @@ class Logbook:
         self.lineage = ""
         self._ports, self._appraiser, self._seat = ports, appraiser, seat
         self._writer = Writer()
-        self.baselines = Baselines(ports.store, region=region)
+        self.baselines = Baselines(ports.store, seat=seat)
         self._owned_in = 0
 
     def open(self) -> Memory:

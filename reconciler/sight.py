@@ -102,6 +102,11 @@ class Sight:
     led: frozenset[str] = frozenset({""})
 
     @property
+    def owner(self) -> tuple[str, str, str]:
+        """What our marks say of whose a server is: estate, region and partition."""
+        return self.estate, self.region, self.partition
+
+    @property
     def seat(self) -> str:
         """Under which name our instances are made."""
         return seat_of(self.region, self.partition)

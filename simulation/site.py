@@ -23,7 +23,7 @@ from reconciler.ports import Demand, NodeView, SchedulerView
 from simulation.chronicle import NodeWord
 from simulation.cloud_model import EndCause, Happening, HappeningKind
 from simulation.nodes import Drained, SimulatedNodes, notice_of
-from simulation.work import Work, marked
+from simulation.work import Slots, Work, marked
 
 JOIN_MS = (15_000, 50_000)
 """From ACTIVE to a registered node: uniform; cloud-init and the join, measured on pre-baked images."""
@@ -309,12 +309,15 @@ class Site:
             noticed = name in self.nodes.draining
             known = self._world.instance(name)
             agreed = happened.cause is EndCause.DELETED or (known is not None and known.released)
+            word = EventType.INSTANCE_ENDED if agreed else EventType.INSTANCE_LOST
+            if not happened.told:  # whoever believes that it ended tells when it saw that, and nobody knows it here
+                word = EventType.INSTANCE_STARTED
             self.work.stopped(
                 name,
                 happened.at,
                 saved=False,
                 cause=Cause.LOST_AFTER_NOTICE if noticed else Cause.LOST_WITHOUT_NOTICE,
-                caused_by=event_id(EventType.INSTANCE_ENDED if agreed else EventType.INSTANCE_LOST, self._region, name),
+                caused_by=event_id(word, self._region, name),
             )
         self.nodes.lost(name)
         self.work.ended(name, happened.at)

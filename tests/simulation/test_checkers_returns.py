@@ -25,7 +25,9 @@ def test_what_no_node_heard_of_another_leader_may_decide_anew(heard: bool, anoth
     assert any(" and at " in sentence for sentence in told) is (heard or not another)
 
 
-@pytest.mark.parametrize(("drains", "another", "wrong"), [(False, False, True), (False, True, False), (True, True, True)])
+@pytest.mark.parametrize(
+    ("drains", "another", "wrong"), [(False, False, True), (False, True, False), (True, True, True)]
+)
 def test_a_return_that_no_node_heard_of_binds_who_asked_for_it(drains: bool, another: bool, wrong: bool) -> None:
     story = grown()
     story.want(11)
