@@ -43,15 +43,15 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """How new instances get their names: region, epoch, and the next sequence number."""
+    """How new instances get their names: the partition's seat, epoch, and the next sequence number."""
 
-    region: str
+    seat: str
     epoch: int
     first: int
 
     def name(self, offset: int) -> str:
         """The key of the `offset`th new instance of this cycle."""
-        return name_of(self.region, self.epoch, self.first + offset)
+        return name_of(self.seat, self.epoch, self.first + offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +255,7 @@ def _away(instance: Instance, inputs: Inputs) -> bool:
     """Whether its scheduler, which answers, has not shown it for longer than a join may take: it left, or nobody knows
     that it ever came. What somebody else started is theirs to judge.
     """
-    started_here = number_in(instance.name, inputs.naming.region) > 0
+    started_here = number_in(instance.name, inputs.naming.seat) > 0
     since = instance.unsure_since if instance.starting else instance.left_at
     silent = inputs.claims[instance.workload].held if instance.workload in inputs.claims else False
     return started_here and not silent and 0 < since <= inputs.now - inputs.join_timeout_s * 1000
@@ -303,8 +303,11 @@ def _cleanups(inputs: Inputs, going: Iterable[Instance]) -> Iterable[Step]:
 def _over(instance: Instance, inputs: Inputs, *, unheard: bool) -> bool:
     """Whether the end of a release has passed: one that its node knows of. Who was released before it was a node, and
     noticed since, knows of the notice alone; and the end of a drain that was merely seen binds nobody who may work on.
+    Of what never was a node for all we know, its scheduler has to say that it is none still.
     """
     if not instance.released or (instance.seen_to_drain and _there(instance, inputs)):
+        return False
+    if not instance.node_once and _there(instance, inputs):
         return False
     ends_at = min((end for _, end in instance.notices), default=instance.ends_at) if unheard else instance.ends_at
     return inputs.now >= ends_at

@@ -81,13 +81,14 @@ def shown(instance: Instance) -> Instance:
 
 
 def improbable(
-    doubtful: Iterable[Instance], rows: Container[str], told: Container[str], sight: Sight, *, others: int
+    changed: Iterable[Instance], rows: Container[str], told: Container[str], sight: Sight, *, beside: int, shown: int
 ) -> bool:
-    """Whether more of the fleet than is believable is missing at once with nothing to explain it. `told` are those
-    whose end the provider says now; beside the `doubtful` there are so many `others`, alive and shown.
+    """Whether more is missing at once than is believable, with nothing to explain it: of the fleet, and `beside` it.
+    Beyond those that `changed`, so many of the fleet are `shown` as ever. `told` are those whose end the provider says
+    now.
     """
-    alive, missing = others, 0
-    for instance in doubtful:
+    alive, missing = beside + shown, beside
+    for instance in changed:
         if instance.phase is Phase.GONE:
             continue
         alive += 1

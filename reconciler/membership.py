@@ -106,7 +106,7 @@ def _joined(instance: Instance, view: NodeView, scribe: Scribe) -> Event:
     return scribe.event(
         EventType.INSTANCE_JOINED,
         instance.name,
-        purpose(instance, scribe.region),
+        purpose(instance, scribe.seat),
         at=view.joined_at,
         caused_by=event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name),
         workload=instance.workload,

@@ -1,8 +1,9 @@
 """Which rows of a listing are ours, which of them the fleet does not know yet, and which a person has to look at.
 
-Called by `census` once a cycle. Only our mark makes a row ours: another estate's or region's mark is foreign, a row
-without one is nobody's, and neither is ever touched. A row of ours that the fleet lost (an empty memory after a
-restart) comes back from its mark. What carries our mark and makes no sense is quarantined: shown, never acted on.
+Called by `census` once a cycle. Only our mark makes a row ours: another estate's, region's or partition's is foreign,
+a row without one is nobody's, and neither is ever touched. A row of ours that the fleet lost (an empty memory after a
+restart) comes back from its mark. What carries our mark and makes no sense is quarantined: shown, never acted on; so
+is what a partition left behind that nobody leads any more.
 """
 
 from __future__ import annotations
@@ -59,13 +60,15 @@ def sort_rows(
     *,
     estate: str,
     region: str,
+    partition: str = "",
+    led: frozenset[str] = frozenset({""}),
     projects: frozenset[str],
     workloads: frozenset[str],
 ) -> Rows:
     """The listing's rows by what they are to us; of twins, the one we know stays, or else the oldest that is not going
-    away already.
+    away already. `led` are the region's partitions that have a leader.
     """
-    rows = Rows()
+    rows, owner = Rows(), (estate, region, partition)
     known_rows, known_of = rows.known, instances.get
     twins: list[Server] = []
     unknown: list[str] = []
@@ -73,8 +76,11 @@ def sort_rows(
         mark = server.mark
         if mark is None or not server.id:
             continue
-        if mark.estate != estate or mark.region != region or server.project not in projects:
+        if mark.owner != owner or server.project not in projects:
             rows.foreign += 1
+            if mark.owner[:2] == owner[:2] and mark.partition not in led and mark.workload in workloads:
+                of = f"partition {mark.partition}" if mark.partition else "the undivided region"
+                rows.strays.append(Stray(server, f"it is of {of}, which nobody leads in this commit"))
             continue
         known, other = known_of(mark.name), known_rows.get(mark.name)
         if other is None:
@@ -176,4 +182,4 @@ def from_mark(mark: Mark, *, server: str, project: str, pool: str, at: int) -> I
         server=server,
         cause_event=event_id(EventType.INSTANCE_REQUESTED, mark.region, mark.name),
     )
-    return replace(found, cause=purpose(found, mark.region))
+    return replace(found, cause=purpose(found, mark.seat))
