@@ -70,8 +70,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         if row is not None:
             after = _seen(census, before, row, sight, scribe)
         elif before.project in sight.complete:
-            ended_at = before.ended_at or told.get(name, 0)
-            after = missing(census, before, ended_at, sight, scribe, believable=believable)
+            after = missing(census, before, before.ended_at or told.get(name, 0), sight, scribe, believable=believable)
         else:
             after = before
         silent = after.workload in sight.silent_workloads
