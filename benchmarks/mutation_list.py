@@ -251,8 +251,8 @@ MUTATIONS = (
     ),
     Mutation(
         "removal-forgotten", "the removal that waits outlives a restart", "check_removals.Waits",
-        (Edit(RESUME, "            saved.memory, fleet=replace(",
-              "            saved.memory, baseline=type(saved.memory.baseline)(), fleet=replace("),),
+        (Edit(RESUME, "        memory=replace(saved.memory, fleet=",
+              "        memory=replace(saved.memory, baseline=type(saved.memory.baseline)(), fleet="),),
         faults="commit_maxima,control_down", needs="control_down@commit_maxima",
     ),
     Mutation(

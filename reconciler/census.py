@@ -85,7 +85,9 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     census.twins, waiting = sort_twins(twins, fleet.instances, instances, complete=sight.complete, epoch=scribe.epoch)
     census.strays = [*sorted_rows.strays, *waiting]
     census.events += tell_strays(census.strays, fleet.quarantined, scribe)
-    unheard = [number_in(name, sight.region) for name in rows.keys() - fleet.instances.keys()]
+    # an epoch may serve again where store and disks were lost: a number that was ever given is not given again
+    seen = rows.keys() | {happened.name for happened in sight.signals.lifecycle}
+    unheard = [number_in(name, sight.region) for name in seen - fleet.instances.keys()]
     census.fleet = replace(
         fleet,
         instances=instances,

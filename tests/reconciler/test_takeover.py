@@ -21,6 +21,7 @@ from reconciler.steps import StepKind
 from tests.reconciler.builders import (
     ESTATE,
     FORECAST,
+    KEPT,
     MINUTE,
     OTHER_POOL,
     POOL,
@@ -222,6 +223,29 @@ def test_what_came_and_went_is_told_with_the_providers_times_under_the_ids_that_
         (EventType.INSTANCE_LOST, ENDED, Cause.LOST_AFTER_NOTICE, told),
     ]
     assert (census.fleet.instances, census.fleet.debts, census.losses, census.notices) == ({}, (), [], [])
+
+
+def test_a_number_that_the_stream_knows_is_not_given_again() -> None:
+    assert passed(fleet(), sight(signals=stream(*life(marked(1041))))).fleet.sequence == 1042
+
+
+def test_of_what_was_adopted_request_start_and_end_are_told_though_it_is_gone() -> None:
+    mark = replace(marked(), name="old-1", since=ACTIVE)
+    census = passed(fleet(), sight(signals=stream(said(LifecycleKind.DELETED, ENDED, mark, taken=False))))
+    asked, started = about(EventType.INSTANCE_REQUESTED, "old-1"), about(EventType.INSTANCE_STARTED, "old-1")
+    assert facts(census.events) == [
+        (EventType.INSTANCE_REQUESTED, ACTIVE, Cause.ADOPTION_REVIEWED, ""),
+        (EventType.INSTANCE_STARTED, ACTIVE, Cause.ADOPTION_REVIEWED, asked),
+        (EventType.INSTANCE_ENDED, ENDED, Cause.ACCOUNTING, started),
+    ]
+
+
+def test_where_it_stood_at_its_end_is_the_providers_word() -> None:
+    ends = tuple(replace(one, pool=KEPT if one.kind is LifecycleKind.DELETED else POOL) for one in life(marked()))
+    for known in (fleet(), fleet(instance(started_at=0, requested_at=BORN, pool=""))):
+        told = {event.type: event.pool for event in passed(known, sight(signals=stream(*ends))).events}
+        assert told[EventType.INSTANCE_LOST] == KEPT
+        assert told[EventType.INSTANCE_ENDED] == ""
 
 
 def test_who_remembered_it_tells_the_same_events() -> None:
