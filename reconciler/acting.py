@@ -123,7 +123,7 @@ class Acting:
         self._settled: set[str] = set()
         self._twins: set[str] = set()
         self._done = Done(Fleet())
-        self._scribe = Scribe(part.region, 0, "", 0)
+        self._scribe = Scribe(part.region, 0, "", 0, partition=part.name)
 
     def carry_out(self, steps: Sequence[Step], fleet: Fleet, scribe: Scribe) -> Done:
         """Do the steps in order; between any two of them the stop switch is heard."""
@@ -182,7 +182,9 @@ class Acting:
         """Ask for one server; False when it lost a race and may be tried once more."""
         now = self.ports.clock()
         epoch = self._scribe.epoch
-        asked = replace(self._instances.get(step.instance) or requested(step, now, epoch), epoch=epoch)
+        known = self._instances.get(step.instance) or requested(step, now, epoch)
+        # asked again, it may be made as late as if it had never been asked for before
+        asked = replace(known, epoch=epoch, requested_at=now)
         request_mark = _mark(self.part, step, epoch)
         try:
             server = answered(
@@ -317,4 +319,4 @@ class Acting:
 def _mark(part: Partition, step: Step, epoch: int, *, since: int = 0) -> Mark:
     """Our sign for the instance of a step; an adopted one is ours `since` then."""
     estate = part.estate.settings.estate
-    return Mark(estate, part.region, step.instance, epoch, step.workload, step.units, step.paid.value, since)
+    return Mark(estate, part.region, step.instance, epoch, step.workload, step.units, step.paid.value, since, part.name)

@@ -21,14 +21,16 @@ def heard(happened: Lifecycle, instance: Instance, scribe: Scribe) -> tuple[Inst
     """The instance after one lifecycle event, and what that says about its bill; heard twice, nothing changes."""
     where = happened.pool or instance.pool
     if happened.kind is LifecycleKind.ACTIVE and not instance.started_at and where:
-        after = replace(instance, started_at=happened.at)
+        after = replace(instance, started_at=happened.at, told_in=where)
         return after, (started(instance, pool=where, at=happened.at, scribe=scribe),)
     if not instance.started_at or instance.ended_at:
         return instance, ()
     if happened.kind in ENDS:
         return replace(instance, ended_at=happened.at, pool=where), (ended(instance, at=happened.at, scribe=scribe),)
     if happened.kind is LifecycleKind.MOVED and happened.pool:
-        after = replace(instance, pool=happened.pool)
+        left = instance.told_in or instance.pool
+        left = left if left != happened.pool else instance.moved_from
+        after = replace(instance, pool=happened.pool, told_in=happened.pool, moved_from=left)
         return after, (moved(instance, pool=happened.pool, at=happened.at, scribe=scribe),)
     return instance, ()
 
@@ -50,7 +52,7 @@ def adopted(instance: Instance, *, at: int, scribe: Scribe) -> tuple[Instance, t
     request = scribe.event(
         EventType.INSTANCE_REQUESTED,
         after.name,
-        purpose(after, scribe.region),
+        purpose(after, scribe.seat),
         at=at,
         workload=after.workload,
         pool=after.pool,
@@ -60,11 +62,11 @@ def adopted(instance: Instance, *, at: int, scribe: Scribe) -> tuple[Instance, t
     return after, (request, started(after, pool=after.pool, at=at, scribe=scribe))
 
 
-def purpose(instance: Instance, region: str) -> Cause:
+def purpose(instance: Instance, seat: str) -> Cause:
     """What an instance is there for, as its mark says it: the same for everybody, whatever it was asked for in place
     of.
     """
-    if not number_in(instance.name, region):
+    if not number_in(instance.name, seat):
         return Cause.ADOPTION_REVIEWED
     return {Paid.FLOOR: Cause.FLOOR, Paid.FALLBACK: Cause.SHORTFALL}.get(instance.paid, Cause.CLAIM_GREW)
 
@@ -79,7 +81,7 @@ def started(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:
     return scribe.event(
         EventType.INSTANCE_STARTED,
         instance.name,
-        purpose(instance, scribe.region),
+        purpose(instance, scribe.seat),
         at=at,
         caused_by=event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name),
         workload=instance.workload,
@@ -109,7 +111,7 @@ def ended(instance: Instance, *, at: int, scribe: Scribe, believed: bool = False
     a time of ours, is an event beside the one that the provider's word makes.
     """
     disowned = instance.cause is Cause.DISOWNED_BY_REVIEW
-    ours = number_in(instance.name, scribe.region) > 0  # what we give back ends by no word of the provider
+    ours = number_in(instance.name, scribe.seat) > 0  # what we give back ends by no word of the provider
     return scribe.event(
         EventType.INSTANCE_ENDED,
         f"{instance.name}/{at}" if believed and ours else life_of(instance),

@@ -91,6 +91,8 @@ class Instance:
     found_at: int = 0
     unsure_since: int = 0
     asked: int = 0
+    told_in: str = ""
+    moved_from: str = ""
     notice_events: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -151,11 +153,26 @@ class Debt:
 
 
 @dataclass(frozen=True, slots=True)
+class Unlisted:
+    """A server of ours of which others know, and no listing that we saw: when it began, what they say of it, and
+    `since` when whole listings lack it (0: none does yet).
+    """
+
+    born_at: int
+    server: str = ""
+    project: str = ""
+    workload: str = ""
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Fleet:
     """Everything the control plane remembers about its instances between two cycles.
 
     `sequence` numbers the next instance; `quarantined` are ids of servers that carry our mark and that a person has to
-    look at; `twins` are ids of second servers under one key whose deletion stands in the ledger.
+    look at; `twins` are ids of second servers under one key whose deletion stands in the ledger; `unlisted` are no
+    instances, and others show them. What happened up to `answered_until` may have been answered by a leader that this
+    memory knows nothing of: nothing is owed for it.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=lambda: MappingProxyType({}))
@@ -163,21 +180,23 @@ class Fleet:
     sequence: int = 1
     quarantined: frozenset[str] = frozenset()
     twins: frozenset[str] = frozenset()
+    unlisted: Mapping[str, Unlisted] = field(default_factory=lambda: MappingProxyType({}))
+    answered_until: int = 0
 
     def alive(self) -> list[Instance]:
         """Instances that are not gone, by name."""
         return [i for i in self.instances.values() if i.phase is not Phase.GONE]
 
 
-def name_of(region: str, epoch: int, number: int) -> str:
+def name_of(seat: str, epoch: int, number: int) -> str:
     """The key of the `number`th instance that this epoch asks for."""
-    return f"{instance_prefix(region)}{epoch}-{number:06d}"
+    return f"{instance_prefix(seat)}{epoch}-{number:06d}"
 
 
 @lru_cache(maxsize=1 << 16)  # asked three times a cycle for every instance
-def number_in(name: str, region: str) -> int:
+def number_in(name: str, seat: str) -> int:
     """The number in a name that we gave; 0 for a name that somebody else gave, as an adopted server has."""
     head, _, number = name.rpartition("-")
     lead, _, epoch = head.rpartition("-")
-    ours = f"{lead}-" == instance_prefix(region) and epoch.isdecimal() and number.isdecimal()
+    ours = f"{lead}-" == instance_prefix(seat) and epoch.isdecimal() and number.isdecimal()
     return int(number) if ours else 0

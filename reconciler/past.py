@@ -38,7 +38,11 @@ def past(
     ended = {one.name for one in said.lifecycle if one.kind in billing.ENDS and one.name not in known}
     lives: dict[str, list[Lifecycle]] = defaultdict(list)
     for one in said.lifecycle:
-        if one.name in ended and one.project in projects and _ours(one.mark, estate, scribe.region, one.name):
+        if (
+            one.name in ended
+            and one.project in projects
+            and _ours(one.mark, (estate, scribe.region, scribe.partition), one.name)
+        ):
             lives[one.name].append(one)
     notices: dict[str, list[Notice]] = defaultdict(list)
     for notice in said.notices:
@@ -84,8 +88,8 @@ def believed_lost(instance: Instance, region: str) -> bool:
     return instance.phase in (Phase.GONE, Phase.FAILED) and lost_at and instance.cause_event != told
 
 
-def _ours(mark: Mark | None, estate: str, region: str, name: str) -> bool:
-    return mark is not None and (mark.estate, mark.region, mark.name) == (estate, region, name)
+def _ours(mark: Mark | None, owner: tuple[str, str, str], name: str) -> bool:
+    return mark is not None and (mark.owner, mark.name) == (owner, name)
 
 
 def _relive(life: list[Lifecycle], notices: Iterable[Notice], events: list[Event], scribe: Scribe) -> Instance | None:

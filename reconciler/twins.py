@@ -26,12 +26,11 @@ def means(said: Lifecycle | Notice, instance: Instance) -> bool:
 
 
 def ends_told(lifecycle: Iterable[Lifecycle], instances: Mapping[str, Instance]) -> dict[str, int]:
-    """What explains that an instance is missing: when the provider said first that its server ended, by name. One that
-    failed before it ran stands on the provider's books until it is deleted.
+    """What explains that an instance is missing: when the provider says now, and first, that its server ended, by name.
+    One that failed before it ran stands on the provider's books until it is deleted.
     """
-    known = {name: instance.ended_at for name, instance in instances.items() if instance.ended_at}
     ends = sorted((one for one in lifecycle if one.kind in ENDS and one.name in instances), key=lambda one: -one.at)
-    return {one.name: one.at for one in ends if _ended(one, instances[one.name])} | known
+    return {one.name: one.at for one in ends if _ended(one, instances[one.name])}
 
 
 def _ended(said: Lifecycle, instance: Instance) -> bool:

@@ -229,23 +229,24 @@ def test_a_number_that_the_stream_knows_is_not_given_again() -> None:
     assert passed(fleet(), sight(signals=stream(*life(marked(1041))))).fleet.sequence == 1042
 
 
-def test_of_what_was_adopted_request_start_and_end_are_told_though_it_is_gone() -> None:
-    mark = replace(marked(), name="old-1", since=ACTIVE)
-    census = passed(fleet(), sight(signals=stream(said(LifecycleKind.DELETED, ENDED, mark, taken=False))))
-    asked, started = about(EventType.INSTANCE_REQUESTED, "old-1"), about(EventType.INSTANCE_STARTED, "old-1")
-    assert facts(census.events) == [
-        (EventType.INSTANCE_REQUESTED, ACTIVE, Cause.ADOPTION_REVIEWED, ""),
-        (EventType.INSTANCE_STARTED, ACTIVE, Cause.ADOPTION_REVIEWED, asked),
-        (EventType.INSTANCE_ENDED, ENDED, Cause.ACCOUNTING, started),
-    ]
-
-
 def test_where_it_stood_at_its_end_is_the_providers_word() -> None:
     ends = tuple(replace(one, pool=KEPT if one.kind is LifecycleKind.DELETED else POOL) for one in life(marked()))
     for known in (fleet(), fleet(instance(started_at=0, requested_at=BORN, pool=""))):
         told = {event.type: event.pool for event in passed(known, sight(signals=stream(*ends))).events}
         assert told[EventType.INSTANCE_LOST] == KEPT
         assert told[EventType.INSTANCE_ENDED] == ""
+
+
+def test_an_adopted_server_that_came_and_went_was_billed_from_when_it_was_ours() -> None:
+    mark = replace(marked(), name="old-1", since=ACTIVE + MINUTE)
+    before = said(LifecycleKind.ACTIVE, ACTIVE, None, name="old-1")
+    gone = said(LifecycleKind.DELETED, ENDED, mark)
+    census = passed(fleet(), sight(signals=stream(before, gone)))
+    assert [(event.type, event.occurred_at) for event in census.events] == [
+        (EventType.INSTANCE_REQUESTED, ACTIVE + MINUTE),
+        (EventType.INSTANCE_STARTED, ACTIVE + MINUTE),
+        (EventType.INSTANCE_ENDED, ENDED),
+    ]
 
 
 def test_who_remembered_it_tells_the_same_events() -> None:
