@@ -160,8 +160,8 @@ class Outcomes(Checker):
 
     def on_node(self, scene: Scene, node: Node) -> Iterator[str]:
         """Remember what nodes really heard and said."""
-        if node.word is NodeWord.HEARD:
-            self._heard.add(node.name)
+        if node.word is NodeWord.HEARD:  # as the ledger would speak of it, if it is a notice
+            self._heard.add(f"{EventType.NOTICE_RECEIVED.value}/{scene.region}/{node.notice}/{node.name}")
         elif node.word is NodeWord.VERIFIED:
             self._verified[node.name] = node.at
         yield from ()
@@ -196,7 +196,7 @@ class Outcomes(Checker):
         streamed = {notice.name for _, notice in scene.chronicle.given}
         for event in self._causes:
             cause = scene.events.get(event.caused_by)
-            if cause is None and event.instance not in streamed and event.instance in self._heard:
+            if cause is None and event.instance not in streamed and event.caused_by in self._heard:
                 continue  # a notice that reached the node and not the stream
             about = cause is not None and cause.type in BEGIN_DRAINS and cause.instance == event.instance
             if not about:
