@@ -87,15 +87,7 @@ class Windows(Checker):
         elif node.word is NodeWord.DRAINING:
             yield from self._began(scene, node)
         elif node.word in DRAIN_ENDS:
-            drain = self._open.pop(node.server, None)
-            if node.word is NodeWord.WITHDRAWN:
-                return  # also after the drain had ended: the node takes work again
-            if drain is None:
-                yield f"{node.name} says {node.word.value} at {node.at} of a drain that never began"
-            elif node.word is NodeWord.VERIFIED and node.at > drain.ends_at:
-                yield f"{node.name} says verified at {node.at}, {node.at - drain.ends_at} ms after its end"
-            elif node.at > drain.over_at + REPORT_MS:
-                yield f"{node.name} says {node.word.value} {node.at - drain.ends_at} ms after its end"
+            yield from _judged(node, self._open.pop(node.server, None))
         elif node.word is NodeWord.LEFT:
             self._open.pop(node.server, None)
             self._heard.pop(node.server, None)
@@ -130,6 +122,18 @@ class Windows(Checker):
         for server, heard in self._heard.items():
             if heard.at + FIRST_ACTION_MS < scene.now:
                 yield f"{_name(scene, server)} heard a notice at {heard.at} and never drained"
+
+
+def _judged(node: Node, drain: _Drain | None) -> Iterator[str]:
+    """How a drain ended, against its end."""
+    if node.word is NodeWord.WITHDRAWN:
+        return  # also after the drain had ended: the node takes work again
+    if drain is None:
+        yield f"{node.name} says {node.word.value} at {node.at} of a drain that never began"
+    elif node.word is NodeWord.VERIFIED and node.at > drain.ends_at:
+        yield f"{node.name} says verified at {node.at}, {node.at - drain.ends_at} ms after its end"
+    elif node.at > drain.over_at + REPORT_MS:
+        yield f"{node.name} says {node.word.value} {node.at - drain.ends_at} ms after its end"
 
 
 def _honest(scene: Scene, heard: Node) -> int:

@@ -111,7 +111,11 @@ class Site:
             raise Gone(name)
         self.asked[name] = cause_event
         told = notice_of(name, reclaim="", kind=NoticeKind.RETURN, issued_at=self._world.now(), ends_at=ends_at)
-        self._or_later(name, partial(self._begin_drain, name, told, cause_event, cause_event, cause_event))
+        if name in self.nodes.dead:
+            begin = partial(self._begin_drain, name, told, cause_event, cause_event, cause_event)
+            self._unheard.setdefault(name, []).append(begin)
+        else:
+            self._begin_drain(name, told, cause_event, cause_event, cause_event)
 
     def on_cloud(self, happened: Happening) -> None:
         """One thing that the cloud did."""
@@ -157,18 +161,11 @@ class Site:
         """A node hears a notice or a withdrawal; `node` where it is another than the one that the notice names."""
         name = node or notice.name
         slots = self.work.by_instance.get(name)
-        if slots is not None and slots.joined:
-            self._or_later(name, partial(self._hear, name, notice))
-
-    def _or_later(self, name: str, hear: Callable[[], None]) -> None:
-        """The node hears it now, or when its agent lives again."""
+        if slots is None or not slots.joined:
+            return
         if name in self.nodes.dead:
-            self._unheard.setdefault(name, []).append(hear)
-        else:
-            hear()
-
-    def _hear(self, name: str, notice: Notice) -> None:
-        slots = self.work.by_instance[name]
+            self._unheard.setdefault(name, []).append(partial(self.deliver, notice, node))
+            return
         told = notice_of(
             notice.name,
             reclaim=notice.reclaim,
