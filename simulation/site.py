@@ -66,6 +66,7 @@ class Site:
         self._joined_at: dict[str, int] = {}
         self._servers: dict[str, str] = {}
         self.asked: dict[str, str] = {}
+        self._drained_for: dict[str, set[str]] = {}
         self._unheard: dict[str, list[Callable[[], None]]] = {}
         self.carry: Callable[[Notice, Callable[[Notice], None]], None] = _at_once
         self.joins: Callable[[str], bool] = lambda _: self._random.random() >= NEVER_JOINS
@@ -208,7 +209,7 @@ class Site:
         slots, now = self.work.by_instance[name], self._world.now()
         contract = self.work.workloads[slots.workload].contract
         began = name not in self.nodes.draining
-        if name in self._drained and self._drains[name][1] == caused_by:
+        if name in self._drained and caused_by in self._drained_for.get(name, ()):
             return  # said again, and done
         if told.instance != name:  # another's notice: the agent tells, and nothing on the node changes
             self.nodes.hear(told, units=len(slots.runs), contract=contract, now=now, node=name)
@@ -217,6 +218,7 @@ class Site:
         drill = told.kind is NoticeKind.DRILL
         if not self.nodes.hear(told, units=len(slots.runs), contract=contract, now=now):
             return  # a late copy of one that was withdrawn
+        self._drained_for.setdefault(name, set()).add(caused_by)
         until = honest_deadline(told, now=now, wall=now)  # what the agent goes by, where it hears late
         known = self._drains.get(name)
         if known is None or until < known[0]:
@@ -268,6 +270,7 @@ class Site:
     def _undrain(self, name: str, now: int) -> None:
         """The node takes work again."""
         self._drained.pop(name, None)
+        self._drained_for.pop(name, None)
         self._drains.pop(name, None)
         self.asked.pop(name, None)
         self.work.undrain(name, now)
@@ -281,6 +284,7 @@ class Site:
             self.lost += 1
             self._world.poke()
         self._drained.pop(name, None)
+        self._drained_for.pop(name, None)
         self._drains.pop(name, None)
         self._say(name, NodeWord.LEFT)
         self._servers.pop(name, None)
