@@ -197,10 +197,10 @@ class Outcomes(Checker):
 
     def close(self, scene: Scene) -> Iterator[str]:
         """Drains for no notice and no return of that instance: the node may tell them before anybody tells why."""
-        streamed = {notice.name for _, notice in scene.chronicle.given}
+        streamed = scene.streamed
         for event in self._causes:
             cause = scene.events.get(event.caused_by)
-            if cause is None and event.instance not in streamed and event.caused_by in self._heard:
+            if cause is None and event.caused_by not in streamed and event.caused_by in self._heard:
                 continue  # a notice that reached the node and not the stream
             about = cause is not None and cause.type in BEGIN_DRAINS and cause.instance == event.instance
             if not about:

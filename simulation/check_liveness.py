@@ -210,8 +210,10 @@ class Reached(Checker):
         return cost <= WORTH * guaranteed and hazard <= contract.tolerance
 
 
-def fits(scene: Scene, workload: str, pool: str, desired: int) -> bool:
-    """Whether one lot more keeps every bound, and leaves enough to reach the domains that are asked for."""
+def fits(scene: Scene, workload: str, pool: str, desired: int, useless: frozenset[str] = frozenset()) -> bool:
+    """Whether one lot more keeps every bound, and leaves enough to reach the domains that are asked for; servers that
+    are `useless` use none of these.
+    """
     ground = scene.ground
     gang = ground.contracts[workload].gang_size
     lot, share = quantum(ground.units_in(workload, pool), gang), ground.shares[workload]
@@ -220,6 +222,7 @@ def fits(scene: Scene, workload: str, pool: str, desired: int) -> bool:
         here = sum(s.units for s in stands if not s.pool or scope in ground.scopes.get(s.pool, ()))
         if here + lot > allowed(share.domain if scope[0] == "domain" else share.group, desired, lot):
             return False
+    stands = [s for s in stands if s.server not in useless]
     domains = {ground.pools[s.pool].domain for s in stands if s.pool in ground.pools}
     if ground.pools[pool].domain not in domains:
         return True

@@ -23,7 +23,7 @@ from reconciler.ports import Demand, NodeView, SchedulerView
 from simulation.chronicle import NodeWord
 from simulation.cloud_model import EndCause, Happening, HappeningKind
 from simulation.nodes import Drained, SimulatedNodes, notice_of
-from simulation.work import Work, marked
+from simulation.work import Slots, Work, marked
 
 JOIN_MS = (15_000, 50_000)
 """From ACTIVE to a registered node: uniform; cloud-init and the join, measured on pre-baked images."""
@@ -65,6 +65,7 @@ class Site:
         self._drains: dict[str, tuple[int, str]] = {}
         self._joined_at: dict[str, int] = {}
         self._servers: dict[str, str] = {}
+        self._waiting: dict[str, Happening] = {}
         self.asked: dict[str, str] = {}
         self._drained_for: dict[str, set[str]] = {}
         self._unheard: dict[str, list[Callable[[], None]]] = {}
@@ -136,8 +137,13 @@ class Site:
     def _booted(self, happened: Happening) -> None:
         instance = self._world.instance(happened.name)
         second = instance is not None and instance.server not in ("", happened.server)
-        if instance is None or second or happened.name in self.work.by_instance:
-            return  # not ours, or a second server under one key: its node name is the other's
+        if instance is not None and (second or happened.name in self.work.by_instance):
+            self._waiting[happened.server] = happened  # a second server under one key: its node name is the other's
+        elif instance is not None:
+            self._boots(happened, instance)
+
+    def _boots(self, happened: Happening, instance: Instance) -> None:
+        """A server of ours begins to be billed, and becomes a node if all goes well."""
         self._servers[happened.name] = happened.server
         self.work.booted(
             happened.name,
@@ -148,15 +154,17 @@ class Site:
             cause=instance.cause,
             now=happened.at,
         )
-        if self.joins(happened.name):
-            self._world.at(happened.at + self._random.randint(*JOIN_MS), lambda: self._join(happened.name))
+        name = happened.name
 
-    def _join(self, name: str) -> None:
-        if name in self.work.by_instance and name not in self._joined_at:
-            self._joined_at[name] = self._world.now()
-            self.work.joined(name, self._world.now())
-            self._say(name, NodeWord.JOINED)
-            self._say(name, NodeWord.COVERED)
+        def join() -> None:
+            if name in self.work.by_instance and name not in self._joined_at:
+                self._joined_at[name] = self._world.now()
+                self.work.joined(name, self._world.now())
+                self._say(name, NodeWord.JOINED)
+                self._say(name, NodeWord.COVERED)
+
+        if self.joins(name):
+            self._world.at(happened.at + self._random.randint(*JOIN_MS), join)
 
     def deliver(self, notice: Notice, node: str = "") -> None:
         """A node hears a notice or a withdrawal; `node` where it is another than the one that the notice names."""
@@ -278,7 +286,8 @@ class Site:
     def _ended(self, happened: Happening) -> None:
         name = happened.name
         slots = self.work.by_instance.get(name)
-        if self._servers.get(name, happened.server) != happened.server:
+        second = self._waiting.pop(happened.server, None) is not None
+        if second or self._servers.get(name, happened.server) != happened.server:
             return  # a second server under the same key, which never was the node
         if happened.cause is not EndCause.DELETED:
             self.lost += 1
@@ -290,26 +299,36 @@ class Site:
         self._servers.pop(name, None)
         self.asked.pop(name, None)
         self._unheard.pop(name, None)
-        if slots is None:
-            return
-        if slots.runs:
-            noticed = name in self.nodes.draining
-            known = self._world.instance(name)
-            agreed = happened.cause is EndCause.DELETED or (known is not None and known.released)
-            self.work.stopped(
-                name,
-                happened.at,
-                saved=False,
-                cause=Cause.LOST_AFTER_NOTICE if noticed else Cause.LOST_WITHOUT_NOTICE,
-                caused_by=event_id(EventType.INSTANCE_ENDED if agreed else EventType.INSTANCE_LOST, self._region, name),
-            )
-        self.nodes.lost(name)
-        self.work.ended(name, happened.at)
+        if slots is not None:
+            ended_by = event_id(_ended_by(happened, self._world.instance(name)), self._region, name)
+            _empty(self.work, self.nodes, happened, slots, ended_by)
+        left = next((one for one in self._waiting.values() if one.name == name), None)
+        instance = self._world.instance(name)
+        if left is not None and instance is not None:  # it has the node's name for itself now
+            self._boots(self._waiting.pop(left.server), instance)
 
     def _say(self, name: str, word: NodeWord, ends_at: int = 0, heard: str = "") -> None:
         server = self._servers.get(name)
         if server is not None:
             self.say(server, name, word, ends_at, heard)
+
+
+def _ended_by(happened: Happening, known: Instance | None) -> EventType:
+    """The event that says why what ran on a server ran no longer."""
+    if not happened.told:  # whoever believes that it ended tells when it saw that, and nobody knows it here
+        return EventType.INSTANCE_STARTED
+    agreed = happened.cause is EndCause.DELETED or (known is not None and known.released)
+    return EventType.INSTANCE_ENDED if agreed else EventType.INSTANCE_LOST
+
+
+def _empty(work: Work, nodes: SimulatedNodes, happened: Happening, slots: Slots, ended_by: str) -> None:
+    """What ran on a server that is gone is lost, and its usage ends."""
+    name = happened.name
+    if slots.runs:
+        cause = Cause.LOST_AFTER_NOTICE if name in nodes.draining else Cause.LOST_WITHOUT_NOTICE
+        work.stopped(name, happened.at, saved=False, cause=cause, caused_by=ended_by)
+    nodes.lost(name)
+    work.ended(name, happened.at)
 
 
 def _at_once(notice: Notice, deliver: Callable[[Notice], None]) -> None:
