@@ -55,7 +55,7 @@ MUTATIONS = (
     ),
     Mutation(
         "foreign-deleted", "nothing without our mark is ever touched", "check_ours.Touched",
-        (Edit(SIGHTING, "        if mark.estate != estate or mark.region != region or server.project not in projects:",
+        (Edit(SIGHTING, "        if mark.owner != owner or server.project not in projects:",
               "        if server.project not in projects:"),
          Edit(SIGHTING, "    if mark.workload not in workloads:", "    if not mark.workload:"),
          Edit("pools/ownership.py", "    if row.mark.epoch > expected.epoch:", "    if not row.mark.epoch:"),

@@ -23,8 +23,8 @@ KINDS = {"commit": str, "units": dict, "used": list}
 class Baselines:
     """One partition's baseline in the store."""
 
-    def __init__(self, store: Store, *, region: str) -> None:
-        self._store, self._key = store, f"approved/{region}"
+    def __init__(self, store: Store, *, seat: str) -> None:
+        self._store, self._key = store, f"approved/{seat}"
         self._kept: Baseline | None = None
 
     def recall(self) -> Baseline | None:

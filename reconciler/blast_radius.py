@@ -64,8 +64,8 @@ def spends(step: Step, fleet: Fleet) -> StepKind | None:
 
     A release is whatever ends or lets go of something that may still run: a release, a disownment, the deletion of a
     second server under one key, and of a server that had been a node and is broken only by the provider's word. What is
-    asked again, and what was agreed before, counted the first time. Fallback that goes back counts nowhere: it was
-    bought under the limit of growth, and nobody's money stands behind a minute more of it.
+    asked again, and what was agreed before, counted the first time. Fallback that goes back counts nowhere, nor does a
+    second server of it: it was bought under the limit of growth, and nobody's money stands behind a minute more of it.
     """
     if step.again or agreed(step, fleet) or returns_fallback(step):
         return None
@@ -76,6 +76,7 @@ def spends(step: Step, fleet: Fleet) -> StepKind | None:
     if step.kind is StepKind.DELETE:
         instance = fleet.instances.get(step.instance)
         twin = instance is not None and bool(instance.server) and step.server != instance.server
+        twin = twin and step.paid is not Paid.FALLBACK
         broken = instance is not None and instance.phase is Phase.FAILED and instance.joined_at > 0
         return StepKind.RELEASE if twin or broken else None
     return None

@@ -34,12 +34,12 @@ class Logbook:
     would look lost.
     """
 
-    def __init__(self, ports: Ports, appraiser: Appraiser, *, region: str) -> None:
+    def __init__(self, ports: Ports, appraiser: Appraiser, *, seat: str) -> None:
         self.unrecorded: list[Event] = []
         self.lineage = ""
-        self._ports, self._appraiser, self._region = ports, appraiser, region
+        self._ports, self._appraiser, self._seat = ports, appraiser, seat
         self._writer = Writer()
-        self.baselines = Baselines(ports.store, region=region)
+        self.baselines = Baselines(ports.store, seat=seat)
         self._owned_in = 0
 
     def open(self) -> Memory:
@@ -65,7 +65,7 @@ class Logbook:
         """
         if self._owned_in == epoch:
             return memory
-        store, key = self._ports.store, f"memory/{self._region}"
+        store, key = self._ports.store, f"memory/{self._seat}"
         try:
             found = answered(lambda: store.get(key))
             said = found.value.decode(errors="replace") if found is not None else ""

@@ -21,11 +21,13 @@ from reconciler.desired import Partition
 from reconciler.drafts import Scribe
 from reconciler.leadership import Leadership
 from reconciler.logbook import Logbook
+from reconciler.opening import key_of
 from reconciler.outcomes import announced, named
 from reconciler.ports import SchedulerView
 from reconciler.reservations import Reservations
 from reconciler.steps import Step, StepKind, finishes
 from repo_layout.model import Estate
+from repo_layout.partitions import has
 
 __all__ = ["Ports", "Reconciler"]
 
@@ -47,11 +49,11 @@ class Reconciler:
         self.part = parted(self.desired.estate)
         self.ports = ports
         self.appraiser = appraiser
-        self.logbook = Logbook(ports, appraiser, region=self.part.region)
+        self.logbook = Logbook(ports, appraiser, seat=self.part.seat)
         self.memory = self.logbook.open() if memory is None else memory
         self.leadership = Leadership(
             ports.store,
-            key=f"lease/{self.part.region}",
+            key=f"lease/{self.part.seat}",
             holder=ports.holder,
             monotonic=ports.monotonic,
             clock=ports.clock,
@@ -60,9 +62,7 @@ class Reconciler:
         )
         if self.logbook.lineage:
             self.leadership.raise_above(self.memory.epoch)
-        self.reservations = Reservations(
-            ports.store, key=f"reservations/{self.part.region}", leadership=self.leadership
-        )
+        self.reservations = Reservations(ports.store, key=key_of(self.part.seat), leadership=self.leadership)
         self.acting = Acting(self.part, ports, appraiser, self.leadership)
         self.deferred = 0
         self.stalled = 0
@@ -126,8 +126,7 @@ class Reconciler:
         """Whether a server shows a term as late as ours that is not ours; then ours has ended."""
         above = fencing.outdone(
             seen.listing,
-            estate=self.part.estate.settings.estate,
-            region=self.part.region,
+            owner=self.part.owner,
             epoch=self.leadership.epoch,
             known=self.memory.fleet.instances,
         )
@@ -136,8 +135,12 @@ class Reconciler:
         return above > 0
 
     def _look(self) -> None:
-        """What the reviewed files say now; another commit is another partition."""
+        """What the reviewed files say now. Where nobody leads by our name any more, the last that we had holds."""
         desired = self.ports.desired.look()
+        moved = desired.commit != self.desired.commit
+        if moved and not has(desired.estate, self.part.region, self.part.name):
+            divided = f"{desired.commit} has no leader for {self.part.seat}: end this process and run those it has"
+            desired = replace(self.desired, trusted=False, problem=divided)
         if desired.commit != self.desired.commit:
             self.part = self._parted(desired.estate)
             self.acting.part = self.part
@@ -173,7 +176,9 @@ class Reconciler:
         )
 
     def _scribe(self) -> Scribe:
-        return Scribe(self.part.region, self.ports.clock(), self.desired.commit, self.memory.epoch)
+        return Scribe(
+            self.part.region, self.ports.clock(), self.desired.commit, self.memory.epoch, partition=self.part.name
+        )
 
     def _note(self, memory: Memory, events: Sequence[Event], going: Sequence[Step] = ()) -> bool:
         """Write down what is remembered, what happened, and the steps that are about to go out."""

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from ledger.causes import Cause
 from ledger.events import Event
-from pools.provider import Listing, Notice, Server, Signals
+from pools.provider import Listing, Notice, Server, Signals, seat_of
 from reconciler.fleet import Fleet, Instance
 from reconciler.ports import NodeView
 from reconciler.sighting import Stray
@@ -81,7 +81,8 @@ class Sight:
     """What the provider and the schedulers showed; `listing` is None when the provider did not answer at all.
 
     `projects` are ours, `silent_workloads` those whose scheduler does not answer, and `accepted_at` is the time up to
-    which a person accepted that what is missing is gone (0: none was).
+    which a person accepted that what is missing is gone (0: none was). `after_others` says that a term of which nothing
+    is remembered lay before this one. `led` are the region's partitions that have a leader ("": it is not divided).
     """
 
     now: int
@@ -96,6 +97,19 @@ class Sight:
     silent_workloads: frozenset[str] = frozenset()
     improbable_percent: int = 10
     accepted_at: int = 0
+    after_others: bool = False
+    partition: str = ""
+    led: frozenset[str] = frozenset({""})
+
+    @property
+    def owner(self) -> tuple[str, str, str]:
+        """What our marks say of whose a server is: estate, region and partition."""
+        return self.estate, self.region, self.partition
+
+    @property
+    def seat(self) -> str:
+        """Under which name our instances are made."""
+        return seat_of(self.region, self.partition)
 
     @cached_property
     def complete(self) -> frozenset[str]:

@@ -47,7 +47,7 @@ def _shown(sight: Sight) -> set[str]:
 def _rows_without_ids(sight: Sight) -> Iterator[tuple[str, Unlisted]]:
     for row in sight.listing.servers if sight.listing else ():
         mark = row.mark
-        if mark and not row.id and (mark.estate, mark.region) == (sight.estate, sight.region):
+        if mark and not row.id and mark.owner == sight.owner:
             yield mark.name, Unlisted(row.created_at, project=row.project, workload=mark.workload)
 
 
@@ -61,8 +61,8 @@ def _begun(sight: Sight) -> Iterator[tuple[str, Unlisted]]:
 
 def _ours(one: Lifecycle, sight: Sight) -> bool:
     mark = one.mark
-    key = (sight.estate, sight.region, one.name)
-    return mark is not None and mark.key == key and one.project in sight.projects
+    ours = mark is not None and (mark.owner, mark.name) == (sight.owner, one.name)
+    return ours and one.project in sight.projects
 
 
 def _nodes(sight: Sight) -> Iterator[tuple[str, Unlisted]]:

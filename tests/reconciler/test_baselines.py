@@ -31,7 +31,7 @@ def test_a_damaged_one_is_refused(raw: bytes) -> None:
 
 def test_it_is_written_when_it_changes_and_again_until_the_store_confirms() -> None:
     store = FaultyStore(MemoryStore())
-    kept = Baselines(store, region=REGION)
+    kept = Baselines(store, seat=REGION)
     store.fail("put", Transient("silence"))
     kept.keep(BASE)
     assert kept.recall() is None
