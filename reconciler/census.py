@@ -16,7 +16,7 @@ from reconciler import billing, unlisted
 from reconciler.absence import bury, fail, found, lose, missing
 from reconciler.doubts import improbable, shown
 from reconciler.drafts import Scribe
-from reconciler.fleet import Debt, Fleet, Instance, Phase, number_in
+from reconciler.fleet import Debt, Fleet, Instance, Phase, Unlisted, number_in
 from reconciler.hearing import hear
 from reconciler.membership import as_ever, as_node, asked_at
 from reconciler.past import believed_lost, lost, past
@@ -56,11 +56,10 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     census.missed = missed(sorted_rows, instances)
     _hear_notices(census, instances, debts, answered_until, sight, scribe)
     told = ends_told(sight.signals.lifecycle, instances)
-    unseen = unlisted.unlisted(fleet.unlisted, instances, sight)
-    doubtful = unlisted.counted(unseen, sight)
+    unseen = _unlisted(census, instances, sight)
     changed, moving = _otherwise(instances, rows, sight.nodes)
     shown = len(instances) - len(changed)
-    believable = not improbable(changed, rows, told, sight, beside=len(doubtful), shown=shown)
+    believable = not improbable(changed, rows, told, sight, beside=census.beside, shown=shown)
     for before in changed:
         name = before.name
         if before.phase is Phase.GONE:
@@ -84,8 +83,6 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         if after is not before:
             instances[name] = after
     _let_stay(instances, moving)
-    census.unexplained += doubtful
-    census.beside = len(doubtful)
     twins = sorted_rows.twins
     census.twins, waiting = sort_twins(twins, fleet.instances, instances, complete=sight.complete, epoch=scribe.epoch)
     census.strays = [*sorted_rows.strays, *waiting]
@@ -138,6 +135,15 @@ def _otherwise(
         if known.moving_to:
             moving.append(name)
     return changed, moving
+
+
+def _unlisted(census: Census, instances: Mapping[str, Instance], sight: Sight) -> dict[str, Unlisted]:
+    """What others show of ours that nobody remembers; what a whole listing lacks of it is unexplained."""
+    unseen = unlisted.unlisted(census.fleet.unlisted, instances, sight)
+    doubtful = unlisted.counted(unseen, sight)
+    census.unexplained += doubtful
+    census.beside = len(doubtful)
+    return unseen
 
 
 def _let_stay(instances: dict[str, Instance], moving: Iterable[str]) -> None:
