@@ -32,6 +32,7 @@ _WORDS: Mapping[tuple[str, str], str] = {
     ("region", "noticeWindow"): "the notice of every pool that names none",
     ("region", "verificationMargin"): "kept of every notice to see the node empty",
     ("region", "checkpointGateway"): "what all checkpoints of a region write through in a second",
+    ("region", "partitions"): "who leads which clusters, and with which share",
     ("directory", "spendAuthorityPerDay"): "what the person may answer for a day",
     ("directory", "validUntil"): "until when the entry holds",
     ("team", "ncuLimit"): "what the team's contracts may want together",

@@ -161,12 +161,14 @@ def _moment(to: argparse.ArgumentParser) -> None:
 
 def _plan(to: argparse.ArgumentParser) -> None:
     _estate(to)
+    grammar_running.partition(to)
     _moment(to)
     to.add_argument("--empty", action="store_true", help="first contact: the plan for a region without an instance")
 
 
 def _run(to: argparse.ArgumentParser) -> None:
     _estate(to)
+    grammar_running.partition(to)
     _moment(to)
     how = to.add_mutually_exclusive_group()
     how.add_argument("--once", action="store_true", help="one cycle, carried out and recorded")

@@ -35,6 +35,7 @@ def reservations(to: argparse.ArgumentParser) -> None:
     where.add_argument("--state", metavar="DIR", default=DEFAULT_STATE, help=told)
     where.add_argument("--store", metavar="DIR", help="the folder that replicas share (ebbtide run --store)")
     to.add_argument("--region", metavar="R", help="with --store: whose reservations")
+    to.add_argument("--partition", metavar="NAME", help="with --store: of which partition, where the region is divided")
     to.add_argument("--open-day", action="store_true", help="what stands there is all that was reserved: buy again")
     to.add_argument("--by", metavar="ID", help="with --open-day: who says so, an id of directory.yaml")
 

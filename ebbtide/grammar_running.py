@@ -31,6 +31,11 @@ def live(to: argparse.ArgumentParser) -> None:
     to.add_argument("--store", metavar="DIR", help="with --provider: lease and reservations, for replicas to share")
 
 
+def partition(to: argparse.ArgumentParser) -> None:
+    """Which part of a divided region."""
+    to.add_argument("--partition", metavar="NAME", help="one partition of a region that ebbtide.yaml divides")
+
+
 def _speed(text: str) -> float:
     try:
         speed = float(text)

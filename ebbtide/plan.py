@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ebbtide.day import Losses, losses, note_of, the_day, world_in
-from ebbtide.estate import known_region
+from ebbtide.divided import partition_named
 from ebbtide.render_plan import PlanView, as_document, as_text
 from ebbtide.taken import estate_or_bundle
 from ebbtide.terminal import Terminal
 from ebbtide.text import clock
 from ledger.events import Event
 from reconciler.cycle import Decision
-from reconciler.desired import Partition, partition
+from reconciler.desired import Partition
 from repo_layout.model import Estate
 from simulation.cloud_model import Wave
 from simulation.day import DAY_MS, DEMO_DAY, Day
@@ -41,8 +41,8 @@ class Forgotten:
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """0 when every step may go out, 1 when the guard holds some back."""
     found = estate_or_bundle(args)
-    estate, shown = found.estate, found.shown
-    part = partition(estate, known_region(estate, args.region))
+    shown, part = found.shown, partition_named(found.estate, args.region, args.partition)
+    estate = part.estate
     day, moment, told = moment_of(args, part, empty=args.empty)
     decision = _decided(estate, part, day, moment, args.seed, terminal)
     view = PlanView(part=part, estate=shown, commit=estate.commit, when=told, title=day.title, decision=decision)

@@ -15,6 +15,7 @@ from contracts.errors import EbbtideError
 from ebbtide.advice import Advice
 from ebbtide.run_state import ReconcilerState
 from ebbtide.terminal import Terminal
+from pools.provider import seat_of
 from reconciler.adapters.store_file import FileStore
 from reconciler.arbiter import Wallet
 from reconciler.opening import key_of, open_day
@@ -51,13 +52,14 @@ def _where(args: argparse.Namespace) -> tuple[Path, str]:
         folder = Path(args.store)
         if not folder.is_dir():
             raise Advice(f"there is no store in {folder}", hint="name the folder that ebbtide run --store has")
-        return folder, args.region
+        return folder, seat_of(args.region, args.partition or "")
     state = ReconcilerState(Path(args.state))
     if not state.is_ours():
         raise Advice(
             f"no reconciler has run in {state.folder}", hint="name its --state folder, or --store and --region"
         )
-    return state.store, args.region or state.known().region
+    known = state.known()
+    return state.store, args.region or seat_of(known.region, known.partition)
 
 
 def _opened(store: FileStore, key: str, who: str | None) -> None:

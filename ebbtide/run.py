@@ -46,6 +46,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if args.dry_run:
         args.empty = False
         return plan.run(args, terminal)
+    if args.partition:
+        raise Advice("--partition goes with --provider or --dry-run", hint="a simulated day is a whole region's")
     with being_written(Path(args.state)) as state:
         estate, shown, files = _laid_down(args, state)
         part = partition(estate, known_region(estate, args.region))

@@ -18,7 +18,7 @@ from types import FrameType
 from contracts.errors import EbbtideError
 from ebbtide import plan
 from ebbtide.advice import Advice
-from ebbtide.estate import known_region
+from ebbtide.divided import partition_led
 from ebbtide.render_plan import PlanView
 from ebbtide.run_log import CycleLine, EndLine, as_json, as_text, counted, end_as_text, standing
 from ebbtide.run_ports import Unmoved, desired_in, kept_in, ports_of, rehearsed, remembered
@@ -32,7 +32,7 @@ from reconciler.adapters.spool_recorder import SpoolRecorder
 from reconciler.appraisal import Appraiser
 from reconciler.arbiter import Wallet
 from reconciler.cycle import Decision
-from reconciler.desired import Partition, partition
+from reconciler.desired import Partition
 from reconciler.fleet import Phase
 from reconciler.loop import Reconciler
 from repo_layout.model import Estate
@@ -108,7 +108,7 @@ def _greeted(args: argparse.Namespace, link: SandboxLink) -> Hello:
 def _dry(args: argparse.Namespace, terminal: Terminal, link: SandboxLink) -> int:
     """The plan for the next cycle, from what the state directory remembers; nothing is touched."""
     found, state = estate_or_bundle(args), ReconcilerState(Path(args.state))
-    part = _part_for(link.open(), found.estate)
+    part = _part_for(link.open(), found.estate, args.partition)
     ports = ports_of(link, Unmoved(found.estate), rehearsed(state), holder="dry-run", ending=str)
     reconciler = Reconciler(ports, Appraiser(), parted=lambda _: part, memory=remembered(state))
     decision = reconciler.cycle(dry_run=True)
@@ -118,14 +118,14 @@ def _dry(args: argparse.Namespace, terminal: Terminal, link: SandboxLink) -> int
     return 1 if decision.refused else 0
 
 
-def _part_for(greeting: Hello, estate: Estate) -> Partition:
-    """The partition that the sandbox hosts. `Advice` where the estate is another's."""
+def _part_for(greeting: Hello, estate: Estate, name: str | None) -> Partition:
+    """The partition to lead of the region that the sandbox hosts. `Advice` where the estate is another's."""
     if greeting.estate != estate.settings.estate:
         raise Advice(
             f"the sandbox hosts estate {greeting.estate}, and these files are of {estate.settings.estate}",
             hint="name the estate that it was started with: --estate or --bundle",
         )
-    return partition(estate, known_region(estate, greeting.region))
+    return partition_led(estate, greeting.region, name)
 
 
 def _run_in(
@@ -141,11 +141,11 @@ def _run_in(
     with alone_in(state) as journal, Spool(state.spool) as spool:
         kept = kept_in(state, args.store, SpoolRecorder(spool), journal)
         desired = desired_in(args, state, greeting.region, kept.store)
-        _part_for(greeting, desired.look().estate)
-        who = state.identified(greeting.estate, greeting.region)
+        part = _part_for(greeting, desired.look().estate, args.partition)
+        who = state.identified(greeting.estate, greeting.region, part.name)
         link.introduce(f"{who.holder}/{os.getpid()}")
         ports = ports_of(link, desired, kept, holder=who.holder, ending=ending.reason)
-        reconciler = Reconciler(ports, Appraiser(), parted=lambda estate: partition(estate, greeting.region))
+        reconciler = Reconciler(ports, Appraiser(), parted=part.again)
         running = _Running(reconciler, link, ending, terminal)
         running.say("started", str(state.folder))
         try:
@@ -190,6 +190,7 @@ class _Running:
             commit=reconciler.desired.commit,
             state=state,
             why=why,
+            partition=reconciler.part.name,
         )
         told = as_json(line) if self._terminal.as_json else end_as_text(line, self._terminal.paint)
         self._terminal.lines([told])
@@ -238,6 +239,7 @@ class _Running:
             problem=reconciler.desired.problem
             or (_closed(reconciler.memory.wallet) if leads else reconciler.leadership.problem),
             next_ms=max(0, due - now),
+            partition=reconciler.part.name,
         )
         told = as_json(line) if self._terminal.as_json else as_text(line, self._terminal.paint)
         self._terminal.lines([told])

@@ -38,6 +38,7 @@ class CycleLine:
     stopped: str
     problem: str
     next_ms: int
+    partition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class EndLine:
     commit: str
     state: str
     why: str = ""
+    partition: str = ""
 
 
 def counted(steps: Iterable[tuple[StepKind, Cause]]) -> dict[str, int]:
@@ -74,7 +76,8 @@ def end_as_text(line: EndLine, paint: Paint) -> str:
     """One line for people, about a beginning or an end."""
     if line.why:
         return f"{paint.dim(_time(line.at))}  ends: {line.why}; the lease is given up, {line.state} keeps the rest"
-    return f"{paint.dim(_time(line.at))}  {line.holder} runs region {line.region} at {line.commit[:12]} in {line.state}"
+    what = f"partition {line.partition} of {line.region}" if line.partition else f"region {line.region}"
+    return f"{paint.dim(_time(line.at))}  {line.holder} runs {what} at {line.commit[:12]} in {line.state}"
 
 
 def as_text(line: CycleLine, paint: Paint) -> str:

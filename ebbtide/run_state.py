@@ -1,6 +1,6 @@
 """The state directory of a running reconciler: everything that it keeps between two cycles, and what stops it.
 
-    reconciler.json  whose it is: estate, region, and the name under which it holds a lease
+    reconciler.json  whose it is: estate, region, partition, and the name under which it holds a lease
     journal          what it was about to do and what it remembers, replaced before each cycle's first call
     spool/           every event, durable, in the order in which it was told
     store/           lease and reservations, unless replicas share a folder (--store)
@@ -39,6 +39,7 @@ class Identity:
     estate: str
     region: str
     holder: str
+    partition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +92,18 @@ class ReconcilerState:
         """Whether a reconciler left it."""
         return self.identity.is_file()
 
-    def identified(self, estate: str, region: str) -> Identity:
-        """Who runs here, as the first start wrote it down. `Advice` where it is another estate's or region's."""
+    def identified(self, estate: str, region: str, partition: str = "") -> Identity:
+        """Who runs here, as the first start wrote it down. `Advice` where it is another partition's."""
         if not self.identity.exists():
-            made = Identity(FORMAT, estate, region, f"{socket.gethostname()[:LONGEST_HOST]}-{secrets.token_hex(4)}")
+            holder = f"{socket.gethostname()[:LONGEST_HOST]}-{secrets.token_hex(4)}"
+            made = Identity(FORMAT, estate, region, holder, partition)
             replace_file(self.identity, (json.dumps(asdict(made), indent=2) + "\n").encode())
             return made
         known = self.known()
-        if (known.estate, known.region) != (estate, region):
+        if (known.estate, known.region, known.partition) != (estate, region, partition):
             raise Advice(
-                f"{self.folder} belongs to region {known.region} of estate {known.estate}, not {region} of {estate}",
+                f"{self.folder} belongs to {_place(known.estate, known.region, known.partition)}, not to "
+                f"{_place(estate, region, partition)}",
                 hint="name another --state folder",
             )
         return known
@@ -116,6 +119,11 @@ class ReconcilerState:
                 f"{self.identity} is damaged, or another version's", hint="bring it back from a copy; do not make it up"
             )
         return known
+
+
+def _place(estate: str, region: str, partition: str) -> str:
+    of = f"region {region} of estate {estate}"
+    return f"partition {partition} of {of}" if partition else of
 
 
 def running_in(folder: Path) -> ReconcilerState:

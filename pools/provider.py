@@ -55,10 +55,16 @@ class FaultKind(enum.Enum):
     OTHER = "other"
 
 
+def seat_of(region: str, partition: str) -> str:
+    """The name under which a partition keeps what is its own: the region's, where that is not divided."""
+    return f"{region}-{partition}" if partition else region
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """Our sign on a server. Another estate's mark is foreign; a server without one is nobody's. `since` is when it was
-    put on a server that somebody else had started, and 0 on one that was made under it.
+    put on a server that somebody else had started, and 0 on one that was made under it. `partition` is empty where one
+    leader has the whole region.
     """
 
     estate: str
@@ -69,6 +75,17 @@ class Mark:
     units: int
     paid: str
     since: int = 0
+    partition: str = ""
+
+    @property
+    def seat(self) -> str:
+        """Under which name its instance was made."""
+        return seat_of(self.region, self.partition)
+
+    @property
+    def owner(self) -> tuple[str, str, str]:
+        """Estate, region and partition: whose leader acts on the server, and nobody else's."""
+        return (self.estate, self.region, self.partition)
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -26,7 +26,7 @@ def adoption_steps(
     """ADOPT, DISOWN and QUARANTINE steps that the listing and the estate's adoptions ask for, by server."""
     files = tuple(a for a in part.estate.adoptions if a.region == part.region)
     strays = tuple(strays)
-    if not files and not strays and all(number_in(name, part.region) for name in fleet.instances):
+    if not files and not strays and all(number_in(name, part.seat) for name in fleet.instances):
         return ()  # nothing is handed over and nothing ever was
     rows = {row.id: row for row in listing.servers if row.id and row.project in projects} if listing else {}
     steps = [_quarantine(stray.row, stray.reason) for stray in strays]
@@ -38,7 +38,7 @@ def adoption_steps(
             taken.add(row.name)
     for instance in fleet.instances.values():
         row_of = rows.get(instance.server)
-        if row_of is not None and _is_orphan(instance, row_of, files, part.region):
+        if row_of is not None and _is_orphan(instance, row_of, files, part.seat):
             steps.append(step_of(StepKind.DISOWN, instance, Cause.DISOWNED_BY_REVIEW))
     return tuple(steps)
 
@@ -51,9 +51,9 @@ def names(file: AdoptionFile, row: Server) -> bool:
     return bool(file.selector) and all(tags.get(key) == value for key, value in file.selector.items())
 
 
-def _is_orphan(instance: Instance, row: Server, files: tuple[AdoptionFile, ...], region: str) -> bool:
+def _is_orphan(instance: Instance, row: Server, files: tuple[AdoptionFile, ...], seat: str) -> bool:
     """Whether the instance was adopted, is still ours, and no file names it any more."""
-    adopted = number_in(instance.name, region) == 0 and instance.phase is not Phase.GONE
+    adopted = number_in(instance.name, seat) == 0 and instance.phase is not Phase.GONE
     return adopted and row.mark is not None and not any(names(file, row) for file in files)
 
 

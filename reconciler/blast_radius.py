@@ -168,14 +168,17 @@ def after(state: GuardState, *, sees: bool, doubted: bool) -> GuardState:
     return replace(state, cycles_since_blind=cycles, doubted=doubted)
 
 
-def give_back(state: GuardState, at: int, steps: Iterable[Step], fleet: Fleet = NO_FLEET) -> GuardState:
+def give_back(
+    state: GuardState, at: int, steps: Iterable[Step], fleet: Fleet = NO_FLEET, after: Fleet = NO_FLEET
+) -> GuardState:
     """The state without the steps of the cycle at `at` that were allowed and did not go out after all; `fleet` is the
-    one that they were judged by.
+    one that they were judged by, `after` what became of it: a release that stands there as agreed is asked again
+    without counting, and so counts now.
     """
     counts: dict[StepKind, int] = Counter()
     for step in steps:
         kind = spends(step, fleet)
-        if kind is not None:
+        if kind is not None and not agreed(step, after):
             counts[kind] -= 1
     return spent(state, at, counts)
 

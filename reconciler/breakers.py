@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType
-from reconciler.drafts import Scribe, event_id
+from reconciler.drafts import Scribe
 
 CALM_MS = 600_000
 """A breaker is over when it was not met for so long: an answer that fails every other time is one standstill."""
@@ -68,7 +68,7 @@ def tell(now: Iterable[Breaker], before: Standing, scribe: Scribe) -> tuple[tupl
         if 0 <= scribe.now - last < CALM_MS:
             standing[name] = since, last
         else:
-            trip = event_id(EventType.BREAKER_TRIPPED, scribe.region, f"{name}/{since}")
+            trip = scribe.id_of(EventType.BREAKER_TRIPPED, f"{name}/{since}")
             events.append(
                 scribe.event(
                     EventType.BREAKER_CLEARED,

@@ -24,6 +24,7 @@ from reconciler.fleet import Fleet
 from reconciler.placement import place
 from reconciler.ports import SchedulerView
 from reconciler.problem import Placement
+from reconciler.sharing import held_beside
 from reconciler.sight import Census, Sight
 from reconciler.standing import committed_lot, ground_of, spend_limits, spreads_of
 from reconciler.steady import steadied
@@ -44,7 +45,8 @@ class Seen:
 
     `problem` is why it is not verified, `outdated` that another replica accepted a newer state, `leap_ms` by how much
     the clock was set since the last look, `pending` the bytes in the spool that nobody took further (None: nobody can
-    say), `orders` what people ordered beside the reviewed files, and `signed` the approvals that lie beside them.
+    say), `orders` what people ordered beside the reviewed files, `signed` the approvals that lie beside them, and
+    `came_with` the commit with which each approval file among them came.
     """
 
     now: int
@@ -65,6 +67,7 @@ class Seen:
     pending: int | None = 0
     orders: tuple[breakers.Order, ...] = ()
     signed: tuple[SignedApproval, ...] = ()
+    came_with: Mapping[str, str] = field(default_factory=dict)
     wallet: arbiter.Wallet | None = None
 
 
@@ -113,11 +116,11 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     """The next memory, the steps that may go out, the refusals, and the events of this cycle."""
     clock = clock_doubt(part, memory, seen)
     memory, seen = steadied(memory, seen, clock)
-    scribe = Scribe(part.region, seen.now, commit, memory.epoch)
+    scribe = Scribe(part.region, seen.now, commit, memory.epoch, partition=part.name)
     seen = replace(seen, schedulers=heard(part, seen))
     reclaims = open_reclaims(memory.reclaims, seen)
     paused = paused_in(part)
-    removal = removals.judge(part, commit, memory.baseline, signed=seen.signed, now=seen.now)
+    removal = removals.judge(part, commit, memory.baseline, signed=seen.signed, came_with=seen.came_with, now=seen.now)
     claimed, claim_events, events = _claims(part, memory, seen, scribe)
     counted = _count(part, memory, seen, claimed, scribe, clock=clock)
     memory = replace(memory, risks=arbiter.recall(memory.risks, counted.restored))
@@ -135,7 +138,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     )
     ruling = _rule(part, memory, eyes, claimed, counted.fleet, appraisal=appraisal, seen=seen, scribe=scribe)
     eyes = with_returns(eyes, ruling, counted.fleet)
-    facts = _facts(seen, claimed, counted, appraisal, ruling, reclaims=reclaims, paused=paused)
+    facts = _facts(part, seen, claimed, counted, appraisal, ruling, reclaims=reclaims, paused=paused)
     placement = place(problem(part, facts), last=memory.placement)
     found = _difference(part, memory, seen, counted, placement, _Told(claimed, claim_events, ruling))
     verdict = _judge(part, memory, found.steps, eyes, counted, claimed=claimed, appraisal=appraisal)
@@ -223,6 +226,7 @@ def _standing(
 
 
 def _facts(
+    part: Partition,
     seen: Seen,
     claimed: Mapping[str, claims.Claim],
     counted: Census,
@@ -245,6 +249,7 @@ def _facts(
         move_cost_micro=appraisal.move_cost_micro,
         fallback_units=ruling.granted,
         paused_pools=paused.pools,
+        beside=held_beside(part, seen.listing),
     )
 
 
@@ -270,7 +275,7 @@ def _difference(
             fleet=counted.fleet,
             claims=told.claims,
             claim_events=told.claim_events,
-            naming=diff.Naming(part.region, memory.epoch, counted.fleet.sequence),
+            naming=diff.Naming(part.seat, memory.epoch, counted.fleet.sequence),
             now=seen.now,
             drained={name: view.drained for name, view in seen.schedulers.nodes.items() if view.drained},
             owned_projects=projects,
@@ -313,6 +318,8 @@ def _count(
             improbable_percent=region.guard.improbable_share,
             accepted_at=seen.accepted_at,
             after_others=memory.guard.epoch < memory.epoch - 1,
+            partition=part.name,
+            led=frozenset(one.name for one in region.partitions) or frozenset({""}),
         ),
         scribe,
     )

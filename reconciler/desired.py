@@ -15,7 +15,7 @@ from correlation_groups.spread import Shares
 from ledger.events import Paid
 from pools.eligibility import class_of, eligible, units_per_instance
 from pools.model import Pool
-from pools.provider import Quota, Reclaim
+from pools.provider import Quota, Reclaim, seat_of
 from reconciler.claims import Claim
 from reconciler.diff import Wanted
 from reconciler.fleet import Fleet, Phase
@@ -32,6 +32,7 @@ from reconciler.problem import (
     Team,
 )
 from repo_layout.model import Estate
+from repo_layout.partitions import narrowed, share_in
 from repo_layout.reach import shares_of
 from repo_layout.sums import gpu_factors, milli_ncu
 
@@ -56,7 +57,8 @@ class Facts:
 
     `offers` holds each workload's ranked pools, `room` what forward capacity may be used in each domain (already
     discounted), `admitted` how many instances an excluded or probed pool may take (absent: no limit), `move_cost_micro`
-    what interrupting one unit of a workload costs, `fallback_units` what the arbiter granted.
+    what interrupting one unit of a workload costs, `fallback_units` what the arbiter granted, `beside` what the
+    region's other partitions hold in each domain.
     """
 
     now: int
@@ -70,11 +72,16 @@ class Facts:
     move_cost_micro: Mapping[str, int] = field(default_factory=dict)
     fallback_units: Mapping[str, int] = field(default_factory=dict)
     paused_pools: frozenset[str] = frozenset()
+    beside: Mapping[str, Resources] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Partition:
-    """What of the estate does not change within one commit, worked out once: the region's pools, groups and shares."""
+    """What of the estate does not change within one commit, worked out once: the region's pools, groups and shares.
+
+    Of a region that is divided `estate` is what this partition has of it (`repo_layout.partitions`): its clusters, its
+    share of each limit and authority. `name` is empty where one leader has the whole region.
+    """
 
     estate: Estate
     region: str
@@ -90,10 +97,29 @@ class Partition:
     strict: frozenset[str]
     resuming: frozenset[str]
     milli_ncu: Mapping[str, int]
+    name: str = ""
+    lent_share: int = 100
+    committed_share: int = 100
+
+    def again(self, estate: Estate) -> Partition:
+        """The same partition of another commit."""
+        return partition(estate, self.region, self.name)
+
+    @property
+    def seat(self) -> str:
+        """The name under which it keeps what is its own: lease, memory, reservations, and its instances' names."""
+        return seat_of(self.region, self.name)
+
+    @property
+    def owner(self) -> tuple[str, str, str]:
+        """What a mark of ours says of whose it is."""
+        return (self.estate.settings.estate, self.region, self.name)
 
 
-def partition(estate: Estate, region: str) -> Partition:
-    """The region's part of the estate."""
+def partition(estate: Estate, region: str, name: str = "") -> Partition:
+    """The region's part of the estate, or one partition's; KeyError for a region or partition that it does not have."""
+    share = share_in(estate, region, name)
+    estate = narrowed(estate, region, name)
     contracts = estate.contracts_of(region)
     pools = estate.pools_of(region)
     kinds = set(estate.settings.bounds.bounding_kinds)
@@ -125,6 +151,9 @@ def partition(estate: Estate, region: str) -> Partition:
         strict=frozenset(c.name for c in contracts if c.tier.rank <= STRICT_RANK),
         resuming=frozenset(c.name for c in contracts if c.restart == "from-checkpoint"),
         milli_ncu={c.name: milli_ncu(c, factors) for c in contracts},
+        name=name,
+        lent_share=share.lent,
+        committed_share=share.committed,
     )
 
 
@@ -196,25 +225,23 @@ def _count(part: Partition, facts: Facts) -> _Count:
 
 
 def _domains(part: Partition, facts: Facts, count: _Count) -> tuple[DomainSupply, ...]:
-    """Capacity is what the provider offers beyond what we hold, plus what we hold (leaving instances included)."""
-    ours: dict[str, list[int]] = {}
+    """Capacity is what the provider offers beyond what we hold, plus what we hold (leaving instances included).
+
+    A partition has its share of that and of what the others hold; what it holds beyond it leaves as any excess does.
+    """
+    ours: dict[str, Resources] = {}
+    committed = {pool.domain for pool in part.pools if pool.committed}
     for pool in part.pools:
-        instances = count.in_pool.get(pool.name, 0)
-        takes = part.resources[pool.name]
-        into = ours.setdefault(pool.domain, [0, 0, 0, 0])
-        into[0] += takes.vcpu * instances
-        into[1] += takes.memory_mib * instances
-        into[2] += takes.gpu * instances
-        into[3] += takes.disk_gib * instances
+        held = part.resources[pool.name].times(count.in_pool.get(pool.name, 0))
+        ours[pool.domain] = ours.get(pool.domain, Resources()).plus(held)
     result = []
     for domain, held in sorted(ours.items()):
-        room = facts.room.get(domain, Resources())
-        result.append(
-            DomainSupply(
-                domain,
-                Resources(room.vcpu + held[0], room.memory_mib + held[1], room.gpu + held[2], room.disk_gib + held[3]),
-            )
-        )
+        capacity = facts.room.get(domain, Resources()).plus(held)
+        share = part.committed_share if domain in committed else part.lent_share
+        if share < 100:
+            everything = capacity.plus(facts.beside.get(domain, Resources()))
+            capacity = everything.share_of(share, least=held, most=capacity)
+        result.append(DomainSupply(domain, capacity))
     return tuple(result)
 
 

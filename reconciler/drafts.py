@@ -10,6 +10,23 @@ from dataclasses import dataclass
 
 from ledger.causes import Cause
 from ledger.events import Datum, Event, EventType
+from pools.provider import seat_of
+
+OF_LEADERS = frozenset(
+    {
+        EventType.LEADER_BEGAN,
+        EventType.BREAKER_TRIPPED,
+        EventType.BREAKER_CLEARED,
+        EventType.LISTING_ACCEPTED,
+        EventType.STOP_CHANGED,
+        EventType.REMOVAL_APPROVED,
+        EventType.DAY_OPENED,
+        EventType.POOL_EXCLUDED,
+        EventType.POOL_PROBED,
+        EventType.POOL_READMITTED,
+    }
+)
+"""What a leader says of itself or by its own judgement: the leaders of two partitions may each say it at one time."""
 
 
 def event_id(type_: EventType, region: str, subject: str) -> str:
@@ -26,6 +43,16 @@ class Scribe:
     commit: str
     epoch: int
     actor: str = "reconciler"
+    partition: str = ""
+
+    @property
+    def seat(self) -> str:
+        """Under which name instances of this partition are made."""
+        return seat_of(self.region, self.partition)
+
+    def id_of(self, type_: EventType, subject: str) -> str:
+        """The id of the event that says `type_` of `subject`; what leaders say each for themselves names theirs."""
+        return event_id(type_, self.seat if type_ in OF_LEADERS else self.region, subject)
 
     def event(
         self,
@@ -42,7 +69,7 @@ class Scribe:
     ) -> Event:
         """One event about `subject`, occurred at `at` (this cycle's time by default)."""
         return Event(
-            id=event_id(type_, self.region, subject),
+            id=self.id_of(type_, subject),
             occurred_at=self.now if at is None else at,
             recorded_at=self.now,
             type=type_,

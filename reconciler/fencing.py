@@ -11,9 +11,9 @@ from collections.abc import Container
 from pools.provider import Listing
 
 
-def outdone(listing: Listing | None, *, estate: str, region: str, epoch: int, known: Container[str]) -> int:
-    """The highest epoch, from `epoch` on, on a mark of ours that this replica (who knows the names in `known`) did not
-    make; 0 where there is none. A term that is outdone has ended: the next one has to exceed what was seen.
+def outdone(listing: Listing | None, *, owner: tuple[str, str, str], epoch: int, known: Container[str]) -> int:
+    """The highest epoch, from `epoch` on, on a mark of our partition (`owner`) that this replica (who knows the names
+    in `known`) did not make; 0 where there is none. A term that is outdone has ended: the next exceeds what was seen.
     """
     servers = listing.servers if listing is not None else ()
     return max(
@@ -23,7 +23,7 @@ def outdone(listing: Listing | None, *, estate: str, region: str, epoch: int, kn
             if server.id
             and server.mark is not None
             and server.mark.epoch >= epoch
-            and (server.mark.estate, server.mark.region) == (estate, region)
+            and server.mark.owner == owner
             and (server.mark.epoch > epoch or server.mark.name not in known)
         ),
         default=0,

@@ -21,11 +21,13 @@ from reconciler.desired import Partition
 from reconciler.drafts import Scribe
 from reconciler.leadership import Leadership
 from reconciler.logbook import Logbook
+from reconciler.opening import key_of
 from reconciler.outcomes import announced, named
 from reconciler.ports import SchedulerView
 from reconciler.reservations import Reservations
 from reconciler.steps import Step, StepKind, finishes
 from repo_layout.model import Estate
+from repo_layout.partitions import has
 
 __all__ = ["Ports", "Reconciler"]
 
@@ -47,11 +49,11 @@ class Reconciler:
         self.part = parted(self.desired.estate)
         self.ports = ports
         self.appraiser = appraiser
-        self.logbook = Logbook(ports, appraiser, region=self.part.region)
+        self.logbook = Logbook(ports, appraiser, seat=self.part.seat)
         self.memory = self.logbook.open() if memory is None else memory
         self.leadership = Leadership(
             ports.store,
-            key=f"lease/{self.part.region}",
+            key=f"lease/{self.part.seat}",
             holder=ports.holder,
             monotonic=ports.monotonic,
             clock=ports.clock,
@@ -60,9 +62,7 @@ class Reconciler:
         )
         if self.logbook.lineage:
             self.leadership.raise_above(self.memory.epoch)
-        self.reservations = Reservations(
-            ports.store, key=f"reservations/{self.part.region}", leadership=self.leadership
-        )
+        self.reservations = Reservations(ports.store, key=key_of(self.part.seat), leadership=self.leadership)
         self.acting = Acting(self.part, ports, appraiser, self.leadership)
         self.deferred = 0
         self.stalled = 0
@@ -85,6 +85,7 @@ class Reconciler:
         if not leads:
             return decide(self.part, self.memory, seen, self.appraiser.rehearsal(), self.desired.commit)
         decision = decide(self.part, self.memory, seen, self.appraiser, self.desired.commit)
+        self.logbook.baselines.keep(decision.memory.baseline)
         decision, unpaid = self.reservations.settle(decision, seen, self.memory)
         going, waiting = self.acting.tokens.admit(decision.allowed)
         going = named(going, decision.memory.fleet, self._scribe())
@@ -99,7 +100,7 @@ class Reconciler:
             decision.memory,
             fleet=done.fleet,
             guard=guard.carried(
-                guard.give_back(decision.memory.guard, seen.now, waiting, decision.memory.fleet),
+                guard.give_back(decision.memory.guard, seen.now, waiting, decision.memory.fleet, done.fleet),
                 seen.now,
                 self.ports.clock(),
             ),
@@ -125,8 +126,7 @@ class Reconciler:
         """Whether a server shows a term as late as ours that is not ours; then ours has ended."""
         above = fencing.outdone(
             seen.listing,
-            estate=self.part.estate.settings.estate,
-            region=self.part.region,
+            owner=self.part.owner,
             epoch=self.leadership.epoch,
             known=self.memory.fleet.instances,
         )
@@ -135,8 +135,12 @@ class Reconciler:
         return above > 0
 
     def _look(self) -> None:
-        """What the reviewed files say now; another commit is another partition."""
+        """What the reviewed files say now. Where nobody leads by our name any more, the last that we had holds."""
         desired = self.ports.desired.look()
+        moved = desired.commit != self.desired.commit
+        if moved and not has(desired.estate, self.part.region, self.part.name):
+            divided = f"{desired.commit} has no leader for {self.part.seat}: end this process and run those it has"
+            desired = replace(self.desired, trusted=False, problem=divided)
         if desired.commit != self.desired.commit:
             self.part = self._parted(desired.estate)
             self.acting.part = self.part
@@ -168,10 +172,13 @@ class Reconciler:
             pending=asked(ports.recorder.pending_bytes),
             orders=tuple(asked(lambda: ports.orders(self.memory.order)) or ()),
             signed=tuple(asked(ports.signed) or ()),
+            came_with=self.desired.came_with,
         )
 
     def _scribe(self) -> Scribe:
-        return Scribe(self.part.region, self.ports.clock(), self.desired.commit, self.memory.epoch)
+        return Scribe(
+            self.part.region, self.ports.clock(), self.desired.commit, self.memory.epoch, partition=self.part.name
+        )
 
     def _note(self, memory: Memory, events: Sequence[Event], going: Sequence[Step] = ()) -> bool:
         """Write down what is remembered, what happened, and the steps that are about to go out."""

@@ -16,9 +16,9 @@ from reconciler.ports import Store
 from reconciler.wallets import read_wallet, write_wallet
 
 
-def key_of(region: str) -> str:
-    """The key of a region's wallet in the store."""
-    return f"reservations/{region}"
+def key_of(seat: str) -> str:
+    """The key of a partition's wallet in the store."""
+    return f"reservations/{seat}"
 
 
 def open_day(store: Store, *, key: str, day: str, who: str = "", at: int = 0) -> None:

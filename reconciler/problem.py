@@ -26,6 +26,28 @@ class Resources:
     gpu: int = 0
     disk_gib: int = 0
 
+    def plus(self, other: Resources) -> Resources:
+        """Both together."""
+        return Resources(
+            self.vcpu + other.vcpu,
+            self.memory_mib + other.memory_mib,
+            self.gpu + other.gpu,
+            self.disk_gib + other.disk_gib,
+        )
+
+    def times(self, count: int) -> Resources:
+        """So many of it."""
+        return Resources(self.vcpu * count, self.memory_mib * count, self.gpu * count, self.disk_gib * count)
+
+    def share_of(self, percent: int, *, least: Resources, most: Resources) -> Resources:
+        """So many hundredths of it, in each dimension at least and at most so much; the least goes first."""
+        return Resources(
+            max(least.vcpu, min(most.vcpu, self.vcpu * percent // 100)),
+            max(least.memory_mib, min(most.memory_mib, self.memory_mib * percent // 100)),
+            max(least.gpu, min(most.gpu, self.gpu * percent // 100)),
+            max(least.disk_gib, min(most.disk_gib, self.disk_gib * percent // 100)),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class DomainSupply:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from ledger.causes import Cause
 from ledger.events import Event
-from pools.provider import Listing, Notice, Server, Signals
+from pools.provider import Listing, Notice, Server, Signals, seat_of
 from reconciler.fleet import Fleet, Instance
 from reconciler.ports import NodeView
 from reconciler.sighting import Stray
@@ -45,7 +45,8 @@ class Census:
     `restored` are instances that only their marks remember, `twins` second servers that may be deleted. `unheard`: the
     provider spoke of a server that we could not know, for want of a whole listing: ask again. `missed`: it spoke of one
     that we know only now: ask from the beginning. `let_go` are instances that leaders of before released, and nobody
-    here remembers, and `grown` those that they acquired, with the time, as far as it can be told.
+    here remembers, and `grown` those that they acquired, with the time, as far as it can be told. `unexplained` is
+    missing with nothing to explain it; `beside` the fleet so many of these are no instances that anybody remembers.
     """
 
     fleet: Fleet
@@ -60,6 +61,7 @@ class Census:
     let_go: dict[str, int] = field(default_factory=dict)
     grown: dict[str, int] = field(default_factory=dict)
     foreign: int = 0
+    beside: int = 0
     unheard: bool = False
     missed: bool = False
 
@@ -80,7 +82,7 @@ class Sight:
 
     `projects` are ours, `silent_workloads` those whose scheduler does not answer, and `accepted_at` is the time up to
     which a person accepted that what is missing is gone (0: none was). `after_others` says that a term of which nothing
-    is remembered lay before this one.
+    is remembered lay before this one. `led` are the region's partitions that have a leader ("": it is not divided).
     """
 
     now: int
@@ -96,6 +98,18 @@ class Sight:
     improbable_percent: int = 10
     accepted_at: int = 0
     after_others: bool = False
+    partition: str = ""
+    led: frozenset[str] = frozenset({""})
+
+    @property
+    def owner(self) -> tuple[str, str, str]:
+        """What our marks say of whose a server is: estate, region and partition."""
+        return self.estate, self.region, self.partition
+
+    @property
+    def seat(self) -> str:
+        """Under which name our instances are made."""
+        return seat_of(self.region, self.partition)
 
     @cached_property
     def complete(self) -> frozenset[str]:

@@ -1,8 +1,9 @@
 """Which rows of a listing are ours, which of them the fleet does not know yet, and which a person has to look at.
 
-Called by `census` once a cycle. Only our mark makes a row ours: another estate's or region's mark is foreign, a row
-without one is nobody's, and neither is ever touched. A row of ours that the fleet lost (an empty memory after a
-restart) comes back from its mark. What carries our mark and makes no sense is quarantined: shown, never acted on.
+Called by `census` once a cycle. Only our mark makes a row ours: another estate's, region's or partition's is foreign,
+a row without one is nobody's, and neither is ever touched. A row of ours that the fleet lost (an empty memory after a
+restart) comes back from its mark. What carries our mark and makes no sense is quarantined: shown, never acted on; so
+is what a partition left behind that nobody leads any more.
 """
 
 from __future__ import annotations
@@ -59,26 +60,34 @@ def sort_rows(
     *,
     estate: str,
     region: str,
+    partition: str = "",
+    led: frozenset[str] = frozenset({""}),
     projects: frozenset[str],
     workloads: frozenset[str],
 ) -> Rows:
     """The listing's rows by what they are to us; of twins, the one we know stays, or else the oldest that is not going
-    away already.
+    away already. `led` are the region's partitions that have a leader.
     """
-    rows = Rows()
+    rows, owner = Rows(), (estate, region, partition)
+    known_rows, known_of = rows.known, instances.get
     twins: list[Server] = []
+    unknown: list[str] = []
     for server in servers:
         mark = server.mark
         if mark is None or not server.id:
             continue
-        if mark.estate != estate or mark.region != region or server.project not in projects:
+        if mark.owner != owner or server.project not in projects:
             rows.foreign += 1
+            if mark.owner[:2] == owner[:2] and mark.partition not in led and mark.workload in workloads:
+                of = f"partition {mark.partition}" if mark.partition else "the undivided region"
+                rows.strays.append(Stray(server, f"it is of {of}, which nobody leads in this commit"))
             continue
-        other = rows.known.get(mark.name)
+        known, other = known_of(mark.name), known_rows.get(mark.name)
         if other is None:
-            rows.known[mark.name] = server
+            known_rows[mark.name] = server
+            if known is None or known.phase is Phase.GONE:
+                unknown.append(mark.name)
             continue
-        known = instances.get(mark.name)
         first, twin = sorted(
             (server, other),
             key=lambda row: (known is None or row.id != known.server, row.status in GOING, row.created_at, row.id),
@@ -86,16 +95,14 @@ def sort_rows(
         rows.known[mark.name] = first
         twins.append(twin)
     rows.twins = [Twin(twin, rows.known[_name(twin)]) for twin in twins]
-    _unknown(rows, instances, workloads)
+    _unknown(unknown, rows, instances, workloads)
     return rows
 
 
-def _unknown(rows: Rows, instances: Mapping[str, Instance], workloads: frozenset[str]) -> None:
+def _unknown(names: Iterable[str], rows: Rows, instances: Mapping[str, Instance], workloads: frozenset[str]) -> None:
     """Sort the rows of servers that the fleet does not know as there: found again, made from marks, or strays."""
-    for name, server in list(rows.known.items()):
-        known = instances.get(name)
-        if known is not None and known.phase is not Phase.GONE:
-            continue
+    for name in names:
+        known, server = instances.get(name), rows.known[name]
         if known is not None and known.server == server.id:
             if known.end_told:  # the provider's own word: a listing that is old or untrue shows what once was
                 del rows.known[name]
@@ -175,4 +182,4 @@ def from_mark(mark: Mark, *, server: str, project: str, pool: str, at: int) -> I
         server=server,
         cause_event=event_id(EventType.INSTANCE_REQUESTED, mark.region, mark.name),
     )
-    return replace(found, cause=purpose(found, mark.region))
+    return replace(found, cause=purpose(found, mark.seat))

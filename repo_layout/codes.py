@@ -73,6 +73,9 @@ ONE_FILE = {
     "EBT-167": "an adoption names servers or a selector",
     "EBT-168": "a history ends after it began",
     "EBT-169": "a history's reclaims took instances, and those stood somewhere",
+    "EBT-170": "each cluster of a divided region is in one partition, and each partition has a name of its own",
+    "EBT-171": "the partitions of a region have at most all of it together",
+    "EBT-172": "a partition's share leaves something of every limit",
 }
 
 FEASIBILITY = {
@@ -101,6 +104,7 @@ FEASIBILITY = {
     "EBT-223": "a lent capacity domain is in the group of its hall, and in one bounding group of a kind",
     "EBT-224": "gangs come whole: a floor is whole gangs, and some pool holds one",
     "EBT-225": "a unit with GPUs names their family, and a family is named for units with GPUs",
+    "EBT-226": "the floors and spending limits of a partition fit its share",
     "EBT-230": "a pool names a join profile that is declared",
     "EBT-231": "a join profile joins every cluster whose work may stand on its pools",
     "EBT-232": "a join template has the placeholders that it needs and no other",

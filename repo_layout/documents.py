@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
+from pydantic.alias_generators import to_camel
 
 from contracts.fields import (
     Count,
@@ -24,6 +25,7 @@ from contracts.fields import (
 )
 from contracts.findings import Fault
 from pools.model import CHECKPOINT_THROUGHPUT
+from pools.provider import seat_of
 
 
 class ClusterEntry(Declared):
@@ -54,8 +56,26 @@ class GuardLimits(Declared):
     call_burst: Positive = 60
 
 
+SHARED_LIMITS = ("release_count", "acquire_count", "replace_count", "call_rate", "call_burst")
+"""The limits of a region that its partitions share; the others are shares themselves, or ages."""
+
+
+class PartitionEntry(Declared):
+    """A part of a region with a leader of its own: some of its clusters, and a share of what they use together.
+
+    `share` is of lent capacity, calls and limits; `committed_share` and `authority_share`, where they are another, of
+    the capacity for floors and fallback and of what people may spend.
+    """
+
+    name: Name
+    clusters: tuple[Name, ...] = Field(min_length=1)
+    share: Percent
+    committed_share: Percent | None = None
+    authority_share: Percent | None = None
+
+
 class RegionEntry(Declared):
-    """One region: one partition by default.
+    """One region: one partition by default; a list of them divides it.
 
     `checkpoint_throughput` is what one instance is sure to write to the object store, in bytes a second, where its pool
     says nothing else; `checkpoint_gateway` what the object store takes from all of them together.
@@ -72,6 +92,45 @@ class RegionEntry(Declared):
     checkpoint_gateway: SomeBytes = 10 * 2**30
     checkpoint_throughput: SomeBytes = CHECKPOINT_THROUGHPUT
     guard: GuardLimits = GuardLimits()
+    partitions: tuple[PartitionEntry, ...] = ()
+
+    def faults(self) -> Iterator[Fault]:
+        """Partitions that do not divide the region: its clusters, what it has, or its limits."""
+        if self.partitions:
+            yield from self._clusters_divided()
+            yield from self._shares_divided()
+
+    def _clusters_divided(self) -> Iterator[Fault]:
+        """Each cluster is in one partition."""
+        known, holder = {cluster.name for cluster in self.clusters}, dict[str, str]()
+        for n, one in enumerate(self.partitions):
+            for m, cluster in enumerate(one.clusters):
+                path = ("partitions", n, "clusters", m)
+                if cluster not in known:
+                    message = f"{self.name} has no cluster {cluster}"
+                    yield Fault(path, "EBT-170", message, cluster, f"one of {', '.join(sorted(known))}")
+                elif holder.setdefault(cluster, one.name) != one.name or one.clusters.index(cluster) != m:
+                    message = f"{cluster} is in partition {holder[cluster]} already"
+                    yield Fault(path, "EBT-170", message, cluster, "each cluster once")
+        for cluster in sorted(known - holder.keys()):
+            message = f"{cluster} is in no partition of {self.name}, so that nobody would lead it"
+            yield Fault(("partitions",), "EBT-170", message, cluster, "each cluster once")
+
+    def _shares_divided(self) -> Iterator[Fault]:
+        """The shares come to at most everything, and a share of a limit is never nothing."""
+        for name in ("share", "committedShare", "authorityShare"):
+            field = {"committedShare": "committed_share", "authorityShare": "authority_share"}.get(name, name)
+            shares = [one.share if getattr(one, field) is None else getattr(one, field) for one in self.partitions]
+            if sum(shares) > 100:
+                message = f"the partitions of {self.name} have {sum(shares)} % together as their {name}"
+                yield Fault(("partitions",), "EBT-171", message, str(sum(shares)), "at most 100")
+        for n, one in enumerate(self.partitions):
+            none = [name for name in SHARED_LIMITS if getattr(self.guard, name) * one.share < 100]
+            if none:
+                limits = ", ".join(to_camel(name) for name in none)
+                message = f"{one.share} % leave partition {one.name} nothing of {limits}"
+                expected = f"at least {-(-100 // min(getattr(self.guard, name) for name in none))}"
+                yield Fault(("partitions", n, "share"), "EBT-172", message, str(one.share), expected)
 
 
 def _shares(pool_share: int, group_share: int) -> Iterator[Fault]:
@@ -153,6 +212,19 @@ class SettingsFile(Declared):
     footprint_per_day: MoneyField | None = None
     teams: tuple[TeamEntry, ...] = Field(min_length=1)
     pauses: tuple[Pause, ...] = ()
+
+    def faults(self) -> Iterator[Fault]:
+        """Two partitions under whose name instances of one name would be made."""
+        holder: dict[str, str] = {}
+        for n, region in enumerate(self.regions):
+            for m, name in enumerate([one.name for one in region.partitions] or [""]):
+                seat = seat_of(region.name, name)
+                whose = f"partition {name} of {region.name}" if name else f"region {region.name}"
+                if seat in holder:
+                    path = ("regions", n, "partitions", m, "name") if name else ("regions", n, "name")
+                    message = f"{whose} would make instances under the names of {holder[seat]}: eb-{seat}-..."
+                    yield Fault(path, "EBT-170", message, name or region.name, "a name of its own")
+                holder.setdefault(seat, whose)
 
 
 class DirectoryEntry(Declared):

@@ -55,6 +55,9 @@ RULE_SIBLINGS: Mapping[str, frozenset[str]] = {
     "EBT-167": frozenset({"servers", "selector"}),
     "EBT-168": frozenset({"since", "until"}),
     "EBT-169": frozenset({"exposureHours", "interruptions", "reclaims"}),
+    "EBT-170": frozenset({"partitions", "clusters", "name"}),
+    "EBT-171": frozenset({"partitions", "share", "committedShare", "authorityShare"}),
+    "EBT-172": frozenset({"share", "guard"}),
 }
 """The fields that each one-file rule compares: where one of them is wrong in itself, the rule says nothing new."""
 

@@ -146,6 +146,12 @@ NOTES: Mapping[str, str] = {
     "RegionEntry.checkpointThroughput": "What one instance is sure to write to the object store in a second, where its "
     "pool says nothing else.",
     "RegionEntry.guard": "Limits on what one window of time may change.",
+    "RegionEntry.partitions": "Parts of the region with a leader of their own. Default: one leader has it all.",
+    "PartitionEntry.name": "The partition's name, for ebbtide run --partition.",
+    "PartitionEntry.clusters": "The scheduler clusters whose work it runs; each is in one partition.",
+    "PartitionEntry.share": "Its share of lent capacity, of calls and of the guard's counts, in percent.",
+    "PartitionEntry.committedShare": "Its share of committed capacity, in percent. Default: share.",
+    "PartitionEntry.authorityShare": "Its share of what each person may spend, in percent. Default: share.",
     "ClusterEntry.name": "The cluster's name, unique in the estate.",
     "ClusterEntry.scheduler": "What schedules its work.",
     "GuardLimits.window": "The rolling window that the other limits count in.",

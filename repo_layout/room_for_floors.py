@@ -132,12 +132,27 @@ def left_after_floors(estate: Estate, region: RegionEntry) -> Mapping[str, Left]
     }
 
 
-def _committed(estate: Estate, region: RegionEntry) -> tuple[Mapping[str, Counter[_Rest]], list[_Asking]]:
-    """The empty hosts of a region's committed aggregates, and who asks for them, the choosiest first."""
+def floors_without_room(estate: Estate, region: RegionEntry, *, percent: int) -> list[tuple[Contract, int]]:
+    """Contracts whose floors find no room on a share of the region's committed hosts, and how many units do not."""
+    left, asking = _committed(estate, region, percent=percent)
+    placed = [(each.contract, _place(each, left)) for each in asking]
+    return [(contract, short) for contract, short in placed if short > 0]
+
+
+def _committed(
+    estate: Estate, region: RegionEntry, *, percent: int = 100
+) -> tuple[Mapping[str, Counter[_Rest]], list[_Asking]]:
+    """A share of the empty hosts of a region's committed aggregates, whole ones, and who asks for them, the choosiest
+    first.
+    """
     committed = [pool for pool in estate.pools_of(region.name) if pool.committed]
     hosts = {
         pool.aggregate: Counter(
-            {_Rest(pool.hosts.vcpu, pool.hosts.memory, pool.hosts.gpu, pool.hosts.local_disk): pool.hosts.count}
+            {
+                _Rest(pool.hosts.vcpu, pool.hosts.memory, pool.hosts.gpu, pool.hosts.local_disk): pool.hosts.count
+                * percent
+                // 100
+            }
         )
         for pool in committed
     }

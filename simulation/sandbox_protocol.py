@@ -33,7 +33,7 @@ from pools.provider import (
 )
 from reconciler.ports import SchedulerView
 
-VERSION = 1
+VERSION = 2
 LONGEST_CALL = 2 * 2**20
 """Bytes of one call: a create carries at most 64 KiB of user data, hints go out in parts."""
 

@@ -33,6 +33,14 @@ def test_a_move_that_only_the_listing_shows_is_billed_from_then_on() -> None:
     assert not passed(fleet(here), sight(row(here, pool="", status=Status.MOVED))).events  # nobody says where
 
 
+def test_a_listing_from_before_a_move_moves_nothing_back() -> None:
+    here = instance()
+    said = Signals(START, "1", lifecycle=(Lifecycle(START - MINUTE, LifecycleKind.MOVED, "", here.name, OTHER_POOL),))
+    lying = passed(fleet(here), sight(row(here), signals=said))
+    assert [(e.occurred_at, e.pool) for e in lying.events] == [(START - MINUTE, OTHER_POOL)]
+    assert after(lying).pool == OTHER_POOL
+
+
 def test_a_server_that_moved_before_its_start_was_heard_is_billed_where_it_started() -> None:
     asked = booting(server="server-1")
     first = asked.pool

@@ -22,7 +22,7 @@ def said(at: int) -> Signals:
     return Signals(START, "1", notices=(notice,))
 
 
-def shown(signals: Signals, **more: object) -> Sight:
+def shown(signals: Signals, **more: bool) -> Sight:
     nodes = {one.name: node(one) for one in (HERE, THERE)}
     return sight(row(HERE), row(THERE), signals=signals, nodes=nodes, **more)
 

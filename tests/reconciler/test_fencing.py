@@ -10,16 +10,17 @@ from reconciler.steps import StepKind
 from tests.reconciler.builders import ESTATE, FORECAST, REGION, Region, instance, listing, name, of_kind, row
 
 OURS = instance(1, epoch=4, name=name(1, 4))
+OWNER = (ESTATE, REGION, "")
 THEIRS = instance(2, epoch=4, name=name(2, 4))
 
 
 def found(*servers: object, epoch: int = 4) -> int:
-    return outdone(listing(*servers), estate=ESTATE, region=REGION, epoch=epoch, known={OURS.name})  # type: ignore[arg-type]  # rows
+    return outdone(listing(*servers), owner=OWNER, epoch=epoch, known={OURS.name})  # type: ignore[arg-type]  # rows
 
 
 def test_what_this_replica_made_in_its_own_term_is_no_sign() -> None:
     assert found(row(OURS)) == 0
-    assert outdone(None, estate=ESTATE, region=REGION, epoch=4, known=()) == 0
+    assert outdone(None, owner=OWNER, epoch=4, known=()) == 0
 
 
 def test_a_server_of_the_same_term_that_it_did_not_make_is_one() -> None:

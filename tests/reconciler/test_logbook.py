@@ -30,7 +30,7 @@ def owned(said: str, memory: Memory, *, lineage: str = "a/1", sole: bool = False
     region = Region()
     if said:
         region.store.put(KEY, said.encode(), expected="")
-    book = Logbook(ports(region, sole=sole), Appraiser(), region=REGION)
+    book = Logbook(ports(region, sole=sole), Appraiser(), seat=REGION)
     book.lineage = lineage
     after = book.own(memory, EPOCH)
     assert after is not None

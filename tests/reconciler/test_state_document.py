@@ -11,7 +11,7 @@ from tests.reconciler.builders import REGION, Region
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "state.md").read_text(encoding="utf-8")
-KEY = re.compile(r'f"([a-z-]+)/\{[a-z_.]*region\}"')
+KEY = re.compile(r'f"([a-z-]+)/\{[a-z_.]*(region|seat)\}"')
 
 
 def rows(heading: str) -> set[str]:
@@ -25,12 +25,13 @@ def test_every_key_of_the_store_has_a_row_and_every_row_a_key() -> None:
     written = {
         found for path in (ROOT / "reconciler").rglob("*.py") for found in KEY.findall(path.read_text(encoding="utf-8"))
     }
-    assert {f"{name}/<region>" for name in written} == rows("The store")
+    assert {f"{name}/<{of}>" for name, of in written} == rows("The store")
 
 
 def test_a_run_leaves_no_key_that_the_page_lacks() -> None:
     region = Region().settled(12)
-    assert {key.replace(REGION, "<region>") for key in region.store.values} <= rows("The store")
+    known = {key.replace("<seat>", REGION).replace("<region>", REGION) for key in rows("The store")}
+    assert region.store.values.keys() <= known
 
 
 def test_every_file_that_an_adapter_leaves_has_a_row() -> None:

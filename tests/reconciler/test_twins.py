@@ -220,6 +220,13 @@ def test_a_second_server_counts_where_it_stands() -> None:
     assert spread(floor) == spread()
 
 
+def test_the_number_of_pools_is_judged_also_while_nobody_can_offer_anything() -> None:
+    plan = part()
+    claimed = {c.name: Claim(c.name, 4, 8) for c in plan.contracts}
+    spread = spreads_of(plan, Fleet(), claimed, {}, growing=frozenset({FORECAST}))[FORECAST]
+    assert spread.largest == plan.eligible_units[FORECAST, OTHER_POOL]
+
+
 def test_what_no_notice_would_reach_stands_in_its_bounds_and_is_no_supply() -> None:
     plan = part()
     claimed = {c.name: Claim(c.name, 4, 8) for c in plan.contracts}

@@ -21,7 +21,7 @@ from tests.simulation.small_region import LARGER
 
 DOMAINS = tuple(f"h{hall}-general-{row}" for hall in (1, 2, 3, 4) for row in "ab")
 SWAPS = (*LARGER, ("ebbtide.yaml", "ncuLimit: 400", "ncuLimit: 900"))
-READY_S = 10.0
+READY_S = 30.0
 
 
 def ground(seed: int) -> Ground:
