@@ -59,8 +59,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     unseen = unlisted.unlisted(fleet.unlisted, instances, sight)
     doubtful = unlisted.counted(unseen, sight)
     changed, moving = _otherwise(instances, rows, sight.nodes)
-    shown = len(instances) - len(changed)
-    believable = not improbable(changed, rows, told, sight, beside=len(doubtful), shown=shown)
+    believable = not improbable(changed, rows, told, sight, beside=len(doubtful), shown=len(instances) - len(changed))
     for before in changed:
         name = before.name
         if before.phase is Phase.GONE:

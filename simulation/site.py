@@ -23,7 +23,7 @@ from reconciler.ports import Demand, NodeView, SchedulerView
 from simulation.chronicle import NodeWord
 from simulation.cloud_model import EndCause, Happening, HappeningKind
 from simulation.nodes import Drained, SimulatedNodes, notice_of
-from simulation.work import Slots, Work, marked
+from simulation.work import Work, marked
 
 JOIN_MS = (15_000, 50_000)
 """From ACTIVE to a registered node: uniform; cloud-init and the join, measured on pre-baked images."""
@@ -129,16 +129,17 @@ class Site:
             case _:
                 return
 
-    def _booted(self, happened: Happening) -> None:
+    def _booted(self, happened: Happening, *, alone: bool = False) -> None:
+        """A server of ours begins to be billed, and becomes a node if all goes well; `alone` under its key it is the
+        instance, whoever is known as that.
+        """
         instance = self._world.instance(happened.name)
-        second = instance is not None and instance.server not in ("", happened.server)
-        if instance is not None and (second or happened.name in self.work.by_instance):
+        if instance is None:
+            return
+        second = instance.server not in ("", happened.server) and not alone
+        if second or happened.name in self.work.by_instance:
             self._waiting[happened.server] = happened  # a second server under one key: its node name is the other's
-        elif instance is not None:
-            self._boots(happened, instance)
-
-    def _boots(self, happened: Happening, instance: Instance) -> None:
-        """A server of ours begins to be billed, and becomes a node if all goes well."""
+            return
         self._servers[happened.name] = happened.server
         self.work.booted(
             happened.name,
@@ -296,36 +297,36 @@ class Site:
         self._servers.pop(name, None)
         self.asked.pop(name, None)
         self._unheard.pop(name, None)
-        if slots is not None:
-            self._emptied(name, slots, happened)
-        left = next((one for one in self._waiting.values() if one.name == name), None)
-        instance = self._world.instance(name)
-        if left is not None and instance is not None:  # it has the node's name for itself now
-            self._boots(self._waiting.pop(left.server), instance)
-
-    def _emptied(self, name: str, slots: Slots, happened: Happening) -> None:
-        """What ran on a server that is gone is lost, and its usage ends."""
-        if slots.runs:
+        if slots is not None and slots.runs:
             noticed = name in self.nodes.draining
-            known = self._world.instance(name)
-            agreed = happened.cause is EndCause.DELETED or (known is not None and known.released)
-            word = EventType.INSTANCE_ENDED if agreed else EventType.INSTANCE_LOST
-            if not happened.told:  # whoever believes that it ended tells when it saw that, and nobody knows it here
-                word = EventType.INSTANCE_STARTED
             self.work.stopped(
                 name,
                 happened.at,
                 saved=False,
                 cause=Cause.LOST_AFTER_NOTICE if noticed else Cause.LOST_WITHOUT_NOTICE,
-                caused_by=event_id(word, self._region, name),
+                caused_by=event_id(_end_told(happened, self._world.instance(name)), self._region, name),
             )
-        self.nodes.lost(name)
-        self.work.ended(name, happened.at)
+        if slots is not None:
+            self.nodes.lost(name)
+            self.work.ended(name, happened.at)
+        left = next((one for one in self._waiting.values() if one.name == name), None)
+        if left is not None:  # it has the node's name for itself now
+            self._booted(self._waiting.pop(left.server), alone=True)
 
     def _say(self, name: str, word: NodeWord, ends_at: int = 0, heard: str = "") -> None:
         server = self._servers.get(name)
         if server is not None:
             self.say(server, name, word, ends_at, heard)
+
+
+def _end_told(happened: Happening, known: Instance | None) -> EventType:
+    """What the ledger has of a server that ended: who believes that it did tells when it saw that, and nobody knows it
+    here.
+    """
+    if not happened.told:
+        return EventType.INSTANCE_STARTED
+    agreed = happened.cause is EndCause.DELETED or (known is not None and known.released)
+    return EventType.INSTANCE_ENDED if agreed else EventType.INSTANCE_LOST
 
 
 def _at_once(notice: Notice, deliver: Callable[[Notice], None]) -> None:

@@ -230,6 +230,7 @@ def test_an_adopted_server_that_came_and_went_was_billed_from_when_it_was_ours()
     gone = said(LifecycleKind.DELETED, ENDED, mark)
     census = passed(fleet(), sight(signals=stream(before, gone)))
     assert [(event.type, event.occurred_at) for event in census.events] == [
+        (EventType.INSTANCE_REQUESTED, ACTIVE + MINUTE),
         (EventType.INSTANCE_STARTED, ACTIVE + MINUTE),
         (EventType.INSTANCE_ENDED, ENDED),
     ]
