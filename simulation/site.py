@@ -23,7 +23,7 @@ from reconciler.ports import Demand, NodeView, SchedulerView
 from simulation.chronicle import NodeWord
 from simulation.cloud_model import EndCause, Happening, HappeningKind
 from simulation.nodes import Drained, SimulatedNodes, notice_of
-from simulation.work import Slots, Work, marked
+from simulation.work import Work, marked
 
 JOIN_MS = (15_000, 50_000)
 """From ACTIVE to a registered node: uniform; cloud-init and the join, measured on pre-baked images."""
@@ -134,16 +134,17 @@ class Site:
             case _:
                 return
 
-    def _booted(self, happened: Happening) -> None:
+    def _booted(self, happened: Happening, *, alone: bool = False) -> None:
+        """A server of ours begins to be billed, and becomes a node if all goes well; `alone` under its key it is the
+        instance, whoever is known as that.
+        """
         instance = self._world.instance(happened.name)
-        second = instance is not None and instance.server not in ("", happened.server)
-        if instance is not None and (second or happened.name in self.work.by_instance):
+        if instance is None:
+            return
+        second = instance.server not in ("", happened.server) and not alone
+        if second or happened.name in self.work.by_instance:
             self._waiting[happened.server] = happened  # a second server under one key: its node name is the other's
-        elif instance is not None:
-            self._boots(happened, instance)
-
-    def _boots(self, happened: Happening, instance: Instance) -> None:
-        """A server of ours begins to be billed, and becomes a node if all goes well."""
+            return
         self._servers[happened.name] = happened.server
         self.work.booted(
             happened.name,
@@ -303,9 +304,8 @@ class Site:
             ended_by = event_id(_ended_by(happened, self._world.instance(name)), self._region, name)
             _empty(self.work, self.nodes, happened, slots, ended_by)
         left = next((one for one in self._waiting.values() if one.name == name), None)
-        instance = self._world.instance(name)
-        if left is not None and instance is not None:  # it has the node's name for itself now
-            self._boots(self._waiting.pop(left.server), instance)
+        if left is not None:  # it has the node's name for itself now
+            self._booted(self._waiting.pop(left.server), alone=True)
 
     def _say(self, name: str, word: NodeWord, ends_at: int = 0, heard: str = "") -> None:
         server = self._servers.get(name)
