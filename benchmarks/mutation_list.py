@@ -16,7 +16,6 @@ BRAKE = "reconciler/brake.py"
 LEADERSHIP = "reconciler/leadership.py"
 LOOP = "reconciler/loop.py"
 LOGBOOK = "reconciler/logbook.py"
-RESUME = "reconciler/resume.py"
 CENSUS = "reconciler/census.py"
 DOUBTS = "reconciler/doubts.py"
 DIFF = "reconciler/diff.py"
@@ -250,10 +249,9 @@ MUTATIONS = (
         faults="commit_maxima,commit_removal", needs="commit_removal",
     ),
     Mutation(
-        "removal-forgotten", "the removal that waits outlives a restart", "check_removals.Waits",
-        (Edit(RESUME, "            saved.memory, fleet=replace(",
-              "            saved.memory, baseline=type(saved.memory.baseline)(), fleet=replace("),),
-        faults="commit_maxima,control_down", needs="control_down@commit_maxima",
+        "removal-forgotten", "the removal that waits outlives a leader and its disk", "check_removals.Waits",
+        (Edit(LOGBOOK, "            if not owned.baseline.commit:", "            if owned is None:"),),
+        faults="commit_maxima,crash,empty_disk", needs="empty_disk@commit_maxima",
     ),
     Mutation(
         "older-accepted", "what was in force is never followed by an older commit", "check_removals.NeverBack",

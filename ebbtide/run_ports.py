@@ -31,7 +31,7 @@ from reconciler.steps import Step
 from reconciler.store_memory import MemoryStore
 from repo_layout.adapters.accepted_file import AcceptedFile
 from repo_layout.adapters.clock import now_ms
-from repo_layout.adapters.git_follow import follow
+from repo_layout.adapters.git_follow import brought, follow
 from repo_layout.adapters.git_open import is_url
 from repo_layout.model import Estate
 from simulation.adapters.sandbox_client import SandboxLink, SandboxProvider, SandboxSite
@@ -135,6 +135,7 @@ def _followed(args: argparse.Namespace, state: ReconcilerState, region: str, sto
         estate_at=lambda commit: estate_of(where, commit=commit)[0],
         kept=state.commit,
         store=store,
+        brought=lambda tip, paths: brought(where, tip, paths, cache=cache_folder()),
     )
 
 

@@ -55,7 +55,7 @@ def missing(
     view = sight.nodes.get(instance.name)
     match judge(instance, ended_at, view, sight, believable=believable):
         case Absence.GONE:
-            return lose(census, instance, _when(instance, ended_at, sight), scribe)
+            return lose(census, instance, _when(instance, ended_at, sight), scribe, believed=not ended_at)
         case Absence.UNANSWERED:
             return fail(census, instance, Cause.CREATE_FAILED, "no answer came, and no server has its key", scribe)
         case Absence.YOUNG:
@@ -67,11 +67,14 @@ def missing(
 
 
 def _when(instance: Instance, ended_at: int, sight: Sight) -> int:
-    """When it went: by the provider's word, or its notice where there is no other, or since it is missed."""
+    """When it went: by the provider's word, whatever our clock says; or its notice where there is no other, or since it
+    is missed.
+    """
+    if ended_at:
+        return ended_at
     let_go = instance.released or instance.phase is Phase.FAILED
-    if let_go or instance.noticed or ended_at:
-        said = ended_at or (0 if let_go else instance.ends_at)
-        return min(said or sight.now, sight.now)
+    if let_go or instance.noticed:
+        return sight.now if let_go else min(instance.ends_at, sight.now)
     return instance.ended_at or instance.missing_since or sight.listed_at
 
 
@@ -104,6 +107,7 @@ def found(gone: Instance, scribe: Scribe) -> tuple[Instance, Event]:
         data={"to_ms": gone.ended_at},
     )
     leaving = gone.released or gone.noticed
+    word = event_id(EventType.INSTANCE_LOST, scribe.region, billing.life_of(gone))
     phase = Phase.DRAINING if leaving else Phase.JOINED if gone.joined_at else Phase.BOOTING
     back = replace(
         gone,
@@ -112,7 +116,7 @@ def found(gone: Instance, scribe: Scribe) -> tuple[Instance, Event]:
         cause_event=gone.cause_event if leaving else event.id,
         ended_at=0,
         gone_at=0,
-        found_at=scribe.now,
+        found_at=scribe.now if gone.taken or gone.cause_event == word else gone.found_at,
         unsure_since=scribe.now,
         deregistered=False,
     )
@@ -127,7 +131,7 @@ def closed(census: Census, instance: Instance, at: int, scribe: Scribe) -> Insta
     return instance
 
 
-def lose(census: Census, instance: Instance, at: int, scribe: Scribe) -> Instance:
+def lose(census: Census, instance: Instance, at: int, scribe: Scribe, *, believed: bool) -> Instance:
     """The instance gone; a loss is recorded unless we let it go ourselves. That we asked to have it deleted is no proof
     that we did: where the provider says that it took what no release was agreed for, it was lost. While the provider
     did not tell its end, the bill stays open: the provider's own time may follow.
@@ -136,13 +140,13 @@ def lose(census: Census, instance: Instance, at: int, scribe: Scribe) -> Instanc
     if instance.released or instance.phase is Phase.FAILED:
         agreed = instance.release_event.startswith(f"{EventType.RELEASE_ASKED.value}/")
         if instance.taken and instance.started_at and not agreed:
-            cause, event = lost(instance, at, scribe)
+            cause, event = lost(instance, at, scribe, believed=believed)
             census.events.append(event)
             return replace(instance, phase=Phase.GONE, gone_at=scribe.now, cause=cause, cause_event=event.id)
         if instance.released and not instance.server:
             census.events.append(billing.never_began(instance, scribe))
         return replace(instance, phase=Phase.GONE, gone_at=scribe.now)
-    cause, event = lost(instance, at, scribe)
+    cause, event = lost(instance, at, scribe, believed=believed)
     census.events.append(event)
     gone = replace(instance, phase=Phase.GONE, gone_at=scribe.now, cause=cause, cause_event=event.id)
     census.losses.append(Loss(instance, cause, at))

@@ -121,7 +121,6 @@ class Acting:
         self.tokens = Tokens(part.estate.region(part.region).guard, ports.monotonic)
         self._instances: dict[str, Instance] = {}
         self._settled: set[str] = set()
-        self._adopting: set[str] = set()
         self._twins: set[str] = set()
         self._done = Done(Fleet())
         self._scribe = Scribe(part.region, 0, "", 0, partition=part.name)
@@ -137,7 +136,7 @@ class Acting:
         }
         self._instances, self._settled = dict(fleet.instances), set()
         self._done, self._scribe = Done(fleet), scribe
-        self._adopting, self._twins = set(fleet.adopting), set(fleet.twins)
+        self._twins = set(fleet.twins)
         lost_race: list[Step] = []
         for step in steps:
             halt = self.brake.halt()
@@ -151,10 +150,7 @@ class Acting:
         for left in range(CONFLICT_TRIES - 2, -1, -1):
             lost_race = [step for step in lost_race if not self._try_again(step, last=left == 0)]
         debts = tuple(debt for debt in fleet.debts if debt.instance not in self._settled)
-        adopting = frozenset(self._adopting - self._instances.keys())
-        self._done.fleet = replace(
-            fleet, instances=self._instances, debts=debts, adopting=adopting, twins=frozenset(self._twins)
-        )
+        self._done.fleet = replace(fleet, instances=self._instances, debts=debts, twins=frozenset(self._twins))
         return self._done
 
     def _leave(self, step: Step, cause: Cause, why: str) -> None:
@@ -186,7 +182,9 @@ class Acting:
         """Ask for one server; False when it lost a race and may be tried once more."""
         now = self.ports.clock()
         epoch = self._scribe.epoch
-        asked = replace(self._instances.get(step.instance) or requested(step, now, epoch), epoch=epoch)
+        known = self._instances.get(step.instance) or requested(step, now, epoch)
+        # asked again, it may be made as late as if it had never been asked for before
+        asked = replace(known, epoch=epoch, requested_at=now)
         request_mark = _mark(self.part, step, epoch)
         try:
             server = answered(
@@ -277,27 +275,24 @@ class Acting:
         self._instances[step.instance] = replace(self._instances[step.instance], deregistered=True)
 
     def _adopt(self, step: Step) -> None:
-        """Put our mark on a server that a reviewed file hands over; it is paid for from now on."""
+        """Put our mark on a server that a reviewed file hands over; it is paid for from now on. Without an answer the
+        mark may be on: then the next listing shows it.
+        """
         now = self.ports.clock()
         mark = _mark(self.part, step, self._scribe.epoch, since=now)
         try:
             answered(lambda: self.ports.provider.mark(step.server, mark))
-        except EbbtideError as error:  # it may be on: then the next listing shows it
-            if step.instance not in self._adopting and not isinstance(error, Transient):
-                self._failed(step, Cause.CREATE_FAILED, str(error))
-            self._adopting.add(step.instance)
+        except EbbtideError as error:
             self._not_done(step, error)
             return
-        self._adopting.discard(step.instance)
         instance = replace(
             requested(step, now, self._scribe.epoch),
             phase=Phase.BOOTING,
             server=step.server,
-            started_at=now,
             cause_event=event_id(EventType.INSTANCE_REQUESTED, self.part.region, step.instance),
         )
-        self._instances[step.instance] = instance
-        self._done.events.append(billing.started(instance, pool=instance.pool, at=now, scribe=self._scribe))
+        self._instances[step.instance], told = billing.adopted(instance, at=now, scribe=self._scribe)
+        self._done.events += told
 
     def _disown(self, step: Step) -> None:
         """Take our mark off a server whose adoption is gone; it stays as it is, and is no longer ours."""

@@ -21,14 +21,16 @@ def heard(happened: Lifecycle, instance: Instance, scribe: Scribe) -> tuple[Inst
     """The instance after one lifecycle event, and what that says about its bill; heard twice, nothing changes."""
     where = happened.pool or instance.pool
     if happened.kind is LifecycleKind.ACTIVE and not instance.started_at and where:
-        after = replace(instance, started_at=happened.at)
+        after = replace(instance, started_at=happened.at, told_in=where)
         return after, (started(instance, pool=where, at=happened.at, scribe=scribe),)
     if not instance.started_at or instance.ended_at:
         return instance, ()
     if happened.kind in ENDS:
-        return replace(instance, ended_at=happened.at), (ended(instance, at=happened.at, scribe=scribe),)
+        return replace(instance, ended_at=happened.at, pool=where), (ended(instance, at=happened.at, scribe=scribe),)
     if happened.kind is LifecycleKind.MOVED and happened.pool:
-        after = replace(instance, pool=happened.pool)
+        left = instance.told_in or instance.pool
+        left = left if left != happened.pool else instance.moved_from
+        after = replace(instance, pool=happened.pool, told_in=happened.pool, moved_from=left)
         return after, (moved(instance, pool=happened.pool, at=happened.at, scribe=scribe),)
     return instance, ()
 
@@ -39,8 +41,25 @@ def found_again(instance: Instance, mark: Mark | None, scribe: Scribe) -> tuple[
     """
     if mark is None or not mark.since:
         return instance, ()
-    after = replace(instance, started_at=mark.since)
-    return after, (started(after, pool=after.pool, at=mark.since, scribe=scribe),)
+    return adopted(instance, at=mark.since, scribe=scribe)
+
+
+def adopted(instance: Instance, *, at: int, scribe: Scribe) -> tuple[Instance, tuple[Event, ...]]:
+    """An instance that somebody else started and that is ours since our mark was put on it, at `at`: its request and
+    the start of its bill. Both follow from the mark: whoever planned it and did not live to mark it told nothing.
+    """
+    after = replace(instance, started_at=at)
+    request = scribe.event(
+        EventType.INSTANCE_REQUESTED,
+        after.name,
+        purpose(after, scribe.region),
+        at=at,
+        workload=after.workload,
+        pool=after.pool,
+        instance=after.name,
+        data={"units": after.units, "paid": after.paid.value},
+    )
+    return after, (request, started(after, pool=after.pool, at=at, scribe=scribe))
 
 
 def purpose(instance: Instance, seat: str) -> Cause:
@@ -87,9 +106,9 @@ def moved(instance: Instance, *, pool: str, at: int, scribe: Scribe) -> Event:
 
 
 def ended(instance: Instance, *, at: int, scribe: Scribe, believed: bool = False) -> Event:
-    """Billing of the instance ends at `at`. Why it went is what its notice, release, failure or loss says; of one that
-    runs on without us nothing else does. What is only `believed`, by a time of ours, is an event beside the one that
-    the provider's word makes.
+    """Billing of the instance ends at `at`, wherever it stood: that its start and moves say. Why it went is what its
+    notice, release, failure or loss says; of one that runs on without us nothing else does. What is only `believed`, by
+    a time of ours, is an event beside the one that the provider's word makes.
     """
     disowned = instance.cause is Cause.DISOWNED_BY_REVIEW
     ours = number_in(instance.name, scribe.seat) > 0  # what we give back ends by no word of the provider
@@ -100,7 +119,6 @@ def ended(instance: Instance, *, at: int, scribe: Scribe, believed: bool = False
         at=at,
         caused_by=event_id(EventType.INSTANCE_STARTED, scribe.region, instance.name),
         workload=instance.workload,
-        pool=instance.pool,
         instance=instance.name,
     )
 

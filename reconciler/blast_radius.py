@@ -64,8 +64,8 @@ def spends(step: Step, fleet: Fleet) -> StepKind | None:
 
     A release is whatever ends or lets go of something that may still run: a release, a disownment, the deletion of a
     second server under one key, and of a server that had been a node and is broken only by the provider's word. What is
-    asked again, and what was agreed before, counted the first time. Fallback that goes back counts nowhere: it was
-    bought under the limit of growth, and nobody's money stands behind a minute more of it.
+    asked again, and what was agreed before, counted the first time. Fallback that goes back counts nowhere, nor does a
+    second server of it: it was bought under the limit of growth, and nobody's money stands behind a minute more of it.
     """
     if step.again or agreed(step, fleet) or returns_fallback(step):
         return None
@@ -76,6 +76,7 @@ def spends(step: Step, fleet: Fleet) -> StepKind | None:
     if step.kind is StepKind.DELETE:
         instance = fleet.instances.get(step.instance)
         twin = instance is not None and bool(instance.server) and step.server != instance.server
+        twin = twin and step.paid is not Paid.FALLBACK
         broken = instance is not None and instance.phase is Phase.FAILED and instance.joined_at > 0
         return StepKind.RELEASE if twin or broken else None
     return None
@@ -167,14 +168,17 @@ def after(state: GuardState, *, sees: bool, doubted: bool) -> GuardState:
     return replace(state, cycles_since_blind=cycles, doubted=doubted)
 
 
-def give_back(state: GuardState, at: int, steps: Iterable[Step], fleet: Fleet = NO_FLEET) -> GuardState:
+def give_back(
+    state: GuardState, at: int, steps: Iterable[Step], fleet: Fleet = NO_FLEET, after: Fleet = NO_FLEET
+) -> GuardState:
     """The state without the steps of the cycle at `at` that were allowed and did not go out after all; `fleet` is the
-    one that they were judged by.
+    one that they were judged by, `after` what became of it: a release that stands there as agreed is asked again
+    without counting, and so counts now.
     """
     counts: dict[StepKind, int] = Counter()
     for step in steps:
         kind = spends(step, fleet)
-        if kind is not None:
+        if kind is not None and not agreed(step, after):
             counts[kind] -= 1
     return spent(state, at, counts)
 

@@ -7,19 +7,20 @@ guard judges whether too many are missing to believe it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ledger.causes import Cause
 from pools.provider import FaultKind, LifecycleKind, Server, Status
-from reconciler import billing
+from reconciler import billing, unlisted
 from reconciler.absence import bury, fail, found, lose, missing
 from reconciler.doubts import improbable, shown
 from reconciler.drafts import Scribe
 from reconciler.fleet import Debt, Fleet, Instance, Phase, number_in
 from reconciler.hearing import hear
 from reconciler.membership import as_ever, as_node, asked_at
-from reconciler.past import past
+from reconciler.past import believed_lost, lost, past
+from reconciler.ports import NodeView
 from reconciler.sight import Census, Sight
 from reconciler.sighting import Rows, missed, sort_rows, tell_strays
 from reconciler.twins import ends_told, means, sort_twins
@@ -43,9 +44,9 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     """
     census = Census(fleet)
     instances = dict(fleet.instances)
-    debts = {debt.instance: debt for debt in fleet.debts}
     sorted_rows = _rows(census, instances, sight, scribe)
     rows = sorted_rows.known
+    answered_until, debts = _owing(fleet, census, sight, scribe)
     _lifecycle_times(census, instances, sight, scribe)
     for name in sorted_rows.found:
         debts.pop(name, None)  # nothing is owed in its place any more
@@ -53,21 +54,24 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         census.events.append(event)
     _tell_past(census, instances, rows, sight, scribe)
     census.missed = missed(sorted_rows, instances)
-    _hear_notices(census, instances, debts, sight, scribe)
+    _hear_notices(census, instances, debts, answered_until, sight, scribe)
     told = ends_told(sight.signals.lifecycle, instances)
-    believable = not improbable(instances, rows, told, sight)
-    for name in list(instances):
-        before = instances[name]
+    unseen = unlisted.unlisted(fleet.unlisted, instances, sight)
+    doubtful = unlisted.counted(unseen, sight)
+    changed, moving = _otherwise(instances, rows, sight.nodes)
+    shown = len(instances) - len(changed)
+    believable = not improbable(changed, rows, told, sight, beside=len(doubtful), shown=shown)
+    for before in changed:
+        name = before.name
         if before.phase is Phase.GONE:
             bury(census, instances, before, sight, scribe)
             continue
         row, view = rows.get(name), sight.nodes.get(name)
-        if row is not None and view is not None and as_ever(before, row, view):
-            continue
         if row is not None:
             after = _seen(census, before, row, sight, scribe)
         elif before.project in sight.complete:
-            after = missing(census, before, told.get(name, 0), sight, scribe, believable=believable)
+            ended_at = before.ended_at or told.get(name, 0)
+            after = missing(census, before, ended_at, sight, scribe, believable=believable)
         else:
             after = before
         silent = after.workload in sight.silent_workloads
@@ -76,32 +80,65 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         if after.released and after.drain_asked and not before.released:  # by a leader of before
             census.let_go[name] = asked_at(after.release_event, sight.now)
         owed = _owed(before, after)
-        if owed is not None:
+        if owed is not None and (after.phase is Phase.FAILED or after.missing_since > answered_until):
             debts.setdefault(name, owed)
         if after is not before:
             instances[name] = after
-    _let_stay(instances)
+    _let_stay(instances, moving)
+    census.unexplained += doubtful
+    census.beside = len(doubtful)
     twins = sorted_rows.twins
     census.twins, waiting = sort_twins(twins, fleet.instances, instances, complete=sight.complete, epoch=scribe.epoch)
     census.strays = [*sorted_rows.strays, *waiting]
     census.events += tell_strays(census.strays, fleet.quarantined, scribe)
-    unheard = [number_in(name, sight.seat) for name in rows.keys() - fleet.instances.keys()]
+    unheard = [number_in(back.name, sight.seat) for back in census.restored if back.name not in fleet.instances]
     census.fleet = replace(
         fleet,
         instances=instances,
         debts=tuple(debts.values()),
         quarantined=frozenset(s.row.id for s in census.strays) | (frozenset() if sight.whole else fleet.quarantined),
         twins=fleet.twins & {twin.row.id for twin in twins} if sight.whole else fleet.twins,
+        unlisted=unseen,
         sequence=max(fleet.sequence, 1 + max(unheard, default=0)),
+        answered_until=answered_until,
     )
     return census
 
 
-def _let_stay(instances: dict[str, Instance]) -> None:
-    """Whoever was to take over from an instance is not there: it stays."""
-    for name, instance in instances.items():
-        taker = instances.get(instance.moving_to) if instance.moving_to else None
-        if instance.moving_to and (taker is None or not taker.supply):
+def _owing(fleet: Fleet, census: Census, sight: Sight, scribe: Scribe) -> tuple[int, dict[str, Debt]]:
+    """Up to when others may have answered what happened, and what is owed, by instance. Where servers of other terms
+    turn up that this memory did not know, or a whole term lay between, whoever acted then may have paid each debt: it
+    is never paid again, and what is missing comes back as growth.
+    """
+    unknown = any(back.epoch != scribe.epoch for back in census.restored)
+    if unknown or sight.after_others:
+        return sight.now, {}
+    return fleet.answered_until, {debt.instance: debt for debt in fleet.debts}
+
+
+def _otherwise(
+    instances: Mapping[str, Instance], rows: Mapping[str, Server], nodes: Mapping[str, NodeView]
+) -> tuple[list[Instance], list[str]]:
+    """The instances that are not shown just as they are known, in their order, and the names of those whose work is
+    being taken over. Of a large fleet nearly all are passed by here: no other pass may look at each of them.
+    """
+    changed, moving = [], []
+    row_of, view_of = rows.get, nodes.get
+    for name, known in instances.items():
+        row, view = row_of(name), view_of(name)
+        if row is None or view is None or not as_ever(known, row, view):
+            changed.append(known)
+        if known.moving_to:
+            moving.append(name)
+    return changed, moving
+
+
+def _let_stay(instances: dict[str, Instance], moving: Iterable[str]) -> None:
+    """Whoever was to take over from one of the `moving` instances is not there: it stays."""
+    for name in moving:
+        instance = instances.get(name)
+        taker = instances.get(instance.moving_to) if instance is not None else None
+        if instance is not None and (taker is None or not taker.supply):
             instances[name] = replace(instance, moving_to="")
 
 
@@ -131,7 +168,12 @@ def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sigh
             instance = replace(instance, end_told=True)
         if happened.kind in billing.ENDS and happened.taken:
             instance = replace(instance, taken=True)
-        instances[instance.name], events = billing.heard(happened, instance, scribe)
+        after, events = billing.heard(happened, instance, scribe)
+        if happened.kind in billing.ENDS and believed_lost(after, scribe.region):
+            event = lost(after, happened.at, scribe)[1]
+            after = replace(after, cause_event=event.id)
+            census.events.append(event)
+        instances[instance.name] = after
         census.events += events
 
 
@@ -141,7 +183,7 @@ def _tell_past(
     """What nobody knows any more, and no whole listing shows: its events, and what is left of it at its scheduler."""
     if not sight.whole:
         return
-    known = instances.keys() | rows.keys()
+    known = {one.name for one in sight.signals.lifecycle if one.name in instances or one.name in rows}
     census.let_go |= {
         end.name: end.at
         for end in sight.signals.lifecycle
@@ -160,7 +202,12 @@ def _tell_past(
 
 
 def _hear_notices(
-    census: Census, instances: dict[str, Instance], debts: dict[str, Debt], sight: Sight, scribe: Scribe
+    census: Census,
+    instances: dict[str, Instance],
+    debts: dict[str, Debt],
+    answered_until: int,
+    sight: Sight,
+    scribe: Scribe,
 ) -> None:
     taken_back = {notice.id for notice in sight.signals.notices if notice.withdrawn}
     # that it was taken back is the last word on a notice
@@ -171,13 +218,14 @@ def _hear_notices(
         elif not means(notice, instance):
             continue
         elif instance.phase is not Phase.GONE and instance.phase is not Phase.FAILED:
-            instances[instance.name], events, earlier = hear(notice, instance, debts, scribe)
+            owing = debts if notice.withdrawn or notice.issued_at > answered_until else {}
+            instances[instance.name], events, earlier = hear(notice, instance, owing, scribe)
             census.events += events
             if earlier:
                 census.notices.append(notice)
         elif instance.phase is Phase.GONE:  # heard too late to act on; its drain and its loss lead back to it
             late, events, _ = hear(notice, instance, {}, scribe)
-            instances[instance.name] = replace(instance, notices=late.notices)
+            instances[instance.name] = replace(instance, notices=late.notices, notice_events=late.notice_events)
             census.events += events
 
 
@@ -204,9 +252,17 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
     return rows
 
 
+def _place(instance: Instance, row: Server) -> str:
+    """Where it runs. A row that tells of no move says where it was created: an old word about what the provider's own
+    event moved, however new the listing calls itself.
+    """
+    told = row.status is Status.MOVED or (row.pool and not (instance.started_at and instance.pool))
+    # the stream told that it left: a listing that is old or untrue shows where it once was
+    return row.pool if told and not (row.pool and row.pool == instance.moved_from) else instance.pool
+
+
 def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe: Scribe) -> Instance:
-    moved_away = not row.pool and row.status is Status.MOVED
-    pool = row.pool if row.pool or moved_away else instance.pool
+    pool = _place(instance, row)
     if pool and pool != instance.pool and instance.started_at and not instance.ended_at:
         census.events.append(billing.moved(instance, pool=pool, at=sight.now, scribe=scribe))
     phase = Phase.BOOTING if instance.phase is Phase.REQUESTED else instance.phase
@@ -221,7 +277,8 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
     if row.status is Status.ERROR and instance.starting:
         return fail(census, instance, FAULT_CAUSES[row.fault or FaultKind.OTHER], row.fault_text, scribe)
     if row.status is Status.ERROR and instance.supply and not seen:
-        return replace(lose(census, instance, sight.now, scribe), phase=Phase.FAILED)
+        at, believed = instance.ended_at or sight.now, not instance.ended_at
+        return replace(lose(census, instance, at, scribe, believed=believed), phase=Phase.FAILED)
     if instance.unsure_since:
         return instance  # it may be a node that nobody shows: drained first, or not at all
     overdue = sight.now - instance.requested_at > sight.join_timeout_s * 1000

@@ -45,7 +45,8 @@ class Seen:
 
     `problem` is why it is not verified, `outdated` that another replica accepted a newer state, `leap_ms` by how much
     the clock was set since the last look, `pending` the bytes in the spool that nobody took further (None: nobody can
-    say), `orders` what people ordered beside the reviewed files, and `signed` the approvals that lie beside them.
+    say), `orders` what people ordered beside the reviewed files, `signed` the approvals that lie beside them, and
+    `came_with` the commit with which each approval file among them came.
     """
 
     now: int
@@ -66,6 +67,7 @@ class Seen:
     pending: int | None = 0
     orders: tuple[breakers.Order, ...] = ()
     signed: tuple[SignedApproval, ...] = ()
+    came_with: Mapping[str, str] = field(default_factory=dict)
     wallet: arbiter.Wallet | None = None
 
 
@@ -118,7 +120,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     seen = replace(seen, schedulers=heard(part, seen))
     reclaims = open_reclaims(memory.reclaims, seen)
     paused = paused_in(part)
-    removal = removals.judge(part, commit, memory.baseline, signed=seen.signed, now=seen.now)
+    removal = removals.judge(part, commit, memory.baseline, signed=seen.signed, came_with=seen.came_with, now=seen.now)
     claimed, claim_events, events = _claims(part, memory, seen, scribe)
     counted = _count(part, memory, seen, claimed, scribe, clock=clock)
     memory = replace(memory, risks=arbiter.recall(memory.risks, counted.restored))
@@ -315,6 +317,7 @@ def _count(
             silent_workloads=frozenset(name for name, claim in claimed.items() if claim.held),
             improbable_percent=region.guard.improbable_share,
             accepted_at=seen.accepted_at,
+            after_others=memory.guard.epoch < memory.epoch - 1,
             partition=part.name,
             led=frozenset(one.name for one in region.partitions) or frozenset({""}),
         ),

@@ -96,7 +96,8 @@ class Inputs:
 
 def difference(inputs: Inputs) -> Difference:
     """All steps from the observed fleet to the wanted one."""
-    by_slot, moved, bare = _slots(inputs)
+    found = _sorted(inputs)
+    by_slot = found.by_slot
     spent = _unpaid(inputs, by_slot)
     owed: dict[str, list[Debt]] = defaultdict(list)
     for debt in inputs.fleet.debts:
@@ -106,7 +107,7 @@ def difference(inputs: Inputs) -> Difference:
         wanted[want.workload, want.pool].append(want)
     sources, going = _sources(inputs.moves, by_slot)
     adds: list[Step] = []
-    surplus = sorted(bare, key=_dearest_last)
+    surplus = sorted(found.bare, key=_dearest_last)
     for slot in sorted(by_slot.keys() | wanted.keys()):
         have, wants = by_slot.get(slot, []), wanted.get(slot, [])
         count = sum(want.instances for want in wants)
@@ -119,14 +120,14 @@ def difference(inputs: Inputs) -> Difference:
             surplus += sorted(staying, key=_dearest_last)[: max(0, len(staying) - count)]
     adds.sort(key=lambda step: _urgency(step, inputs.ranks))
     steps = (
-        *_cleanups(inputs),
+        *_cleanups(inputs, found.going),
         *inputs.extra,
-        *_asked_before(inputs),
+        *_asked_before(found.asked),
         *adds,
-        *_moved_away(inputs, moved),
+        *_moved_away(inputs, found.moved),
         *(step_of(StepKind.RELEASE, instance, Cause.AUTHORITY_SPENT) for instance in spent),
         *_emptied(inputs, [i for i in surplus if not _away(i, inputs)]),
-        *_lost_to_scheduler(inputs, by_slot.values()),
+        *_lost_to_scheduler(inputs, by_slot.values(), found.unseen),
     )
     # what is given back stays as it is: nothing else is done to it
     given = {step.instance for step in inputs.extra if step.kind is StepKind.DISOWN}
@@ -136,25 +137,50 @@ def difference(inputs: Inputs) -> Difference:
             for step in steps
             if step.project in inputs.owned_projects and (step.kind is StepKind.DISOWN or step.instance not in given)
         ),
-        _still_owed(inputs.fleet.debts, inputs),
+        _still_owed(inputs, found.units),
     )
 
 
-def _slots(inputs: Inputs) -> tuple[dict[tuple[str, str], list[Instance]], list[Instance], list[Instance]]:
-    """Supply by workload and pool; apart from it what is being taken over by another, and lent nodes of a strict tier
-    that no notice would reach: they fill no place that the placement wants filled.
+@dataclass(slots=True)
+class _Sorted:
+    """The fleet by what may follow for an instance, each in the fleet's order.
+
+    `by_slot` is supply by workload and pool. Apart from it stand what is being taken over by another (`moved`), and
+    lent nodes of a strict tier that no notice would reach (`bare`): they fill no place that the placement wants filled.
+    `units` is all supply by workload, `going` what is none, `asked` what no server is known of, and `unseen` names
+    those that a scheduler misses, or may.
     """
-    by_slot: dict[tuple[str, str], list[Instance]] = defaultdict(list)
-    moved: list[Instance] = []
-    bare: list[Instance] = []
+
+    by_slot: dict[tuple[str, str], list[Instance]] = field(default_factory=lambda: defaultdict(list))
+    moved: list[Instance] = field(default_factory=list)
+    bare: list[Instance] = field(default_factory=list)
+    units: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    going: list[Instance] = field(default_factory=list)
+    asked: list[Instance] = field(default_factory=list)
+    unseen: set[str] = field(default_factory=set)
+
+
+def _sorted(inputs: Inputs) -> _Sorted:
+    """One pass over the fleet: of a large one, this is what a difference costs."""
+    found = _Sorted()
+    by_slot, units = found.by_slot, found.units
     for instance in inputs.fleet.instances.values():
-        if instance.moving_to and instance.supply:
-            moved.append(instance)
-        elif instance.bare and instance.workload in inputs.strict:
-            bare.append(instance)
-        elif instance.supply:
-            by_slot[instance.workload, instance.pool].append(instance)
-    return by_slot, moved, bare
+        if not instance.supply:
+            found.going.append(instance)
+            continue
+        workload = instance.workload
+        units[workload] += instance.units
+        if instance.left_at or instance.unsure_since:
+            found.unseen.add(instance.name)
+        if not instance.server and instance.phase is Phase.REQUESTED:
+            found.asked.append(instance)
+        if instance.moving_to:
+            found.moved.append(instance)
+        elif not instance.covered and workload in inputs.strict and instance.bare:
+            found.bare.append(instance)
+        else:
+            by_slot[workload, instance.pool].append(instance)
+    return found
 
 
 def _unpaid(inputs: Inputs, by_slot: dict[tuple[str, str], list[Instance]]) -> list[Instance]:
@@ -171,8 +197,8 @@ def _unpaid(inputs: Inputs, by_slot: dict[tuple[str, str], list[Instance]]) -> l
                 over -= instance.units
                 going.append(instance)
     names = {instance.name for instance in going}
-    for slot, have in by_slot.items():
-        by_slot[slot] = [i for i in have if i.name not in names]
+    for slot in {(instance.workload, instance.pool) for instance in going}:
+        by_slot[slot] = [i for i in by_slot[slot] if i.name not in names]
     return going
 
 
@@ -181,12 +207,11 @@ def _urgency(step: Step, ranks: Mapping[str, int]) -> tuple[bool, bool, int]:
     return step.kind is not StepKind.REPLACE, step.paid is not Paid.FLOOR, ranks.get(step.workload, LAST_RANK)
 
 
-def _asked_before(inputs: Inputs) -> Iterable[Step]:
+def _asked_before(asked: Iterable[Instance]) -> Iterable[Step]:
     """Creates whose answer never came: asked again under the same key, which finds the server if there is one."""
-    for instance in inputs.fleet.instances.values():
-        if instance.phase is Phase.REQUESTED and not instance.server:
-            kind = StepKind.REPLACE if instance.cause in REPLACING else StepKind.ACQUIRE
-            yield replace(step_of(kind, instance, instance.cause), again=True, detail="no answer came the first time")
+    for instance in asked:
+        kind = StepKind.REPLACE if instance.cause in REPLACING else StepKind.ACQUIRE
+        yield replace(step_of(kind, instance, instance.cause), again=True, detail="no answer came the first time")
 
 
 def _sources(
@@ -236,11 +261,11 @@ def _away(instance: Instance, inputs: Inputs) -> bool:
     return started_here and not silent and 0 < since <= inputs.now - inputs.join_timeout_s * 1000
 
 
-def _lost_to_scheduler(inputs: Inputs, slots: Iterable[list[Instance]]) -> Iterable[Step]:
+def _lost_to_scheduler(inputs: Inputs, slots: Iterable[list[Instance]], unseen: set[str]) -> Iterable[Step]:
     """Releases of what no scheduler can use: it drains what may still run there, and another one is bought."""
-    for have in slots:
+    for have in slots if unseen else ():
         for instance in have:
-            if _away(instance, inputs):
+            if instance.name in unseen and _away(instance, inputs):
                 yield step_of(StepKind.RELEASE, instance, Cause.LEFT_SCHEDULER)
 
 
@@ -254,12 +279,12 @@ def _unfilled(wants: list[Wanted], have: list[Instance], missing: int) -> Iterab
             missing -= taken
 
 
-def _cleanups(inputs: Inputs) -> Iterable[Step]:
+def _cleanups(inputs: Inputs, going: Iterable[Instance]) -> Iterable[Step]:
     """Servers in ERROR, drained ones and ends of agreed returns: removed without further ado; gone ones leave their
     scheduler. One that became a node after its release was decided is asked to drain before anything else, and so is
     one that answered and does not.
     """
-    for instance in inputs.fleet.instances.values():
+    for instance in going:
         if instance.phase is Phase.FAILED and instance.server:
             yield step_of(StepKind.DELETE, instance, instance.cause)
         elif instance.phase is Phase.DRAINING and instance.server:
@@ -278,8 +303,11 @@ def _cleanups(inputs: Inputs) -> Iterable[Step]:
 def _over(instance: Instance, inputs: Inputs, *, unheard: bool) -> bool:
     """Whether the end of a release has passed: one that its node knows of. Who was released before it was a node, and
     noticed since, knows of the notice alone; and the end of a drain that was merely seen binds nobody who may work on.
+    Of what never was a node for all we know, its scheduler has to say that it is none still.
     """
     if not instance.released or (instance.seen_to_drain and _there(instance, inputs)):
+        return False
+    if not instance.node_once and _there(instance, inputs):
         return False
     ends_at = min((end for _, end in instance.notices), default=instance.ends_at) if unheard else instance.ends_at
     return inputs.now >= ends_at
@@ -340,11 +368,7 @@ def _dearest_last(instance: Instance) -> tuple[int, int, int, int, str]:
     return fallback, not_there, instance.busy_units, -instance.joined_at, instance.name
 
 
-def _still_owed(debts: tuple[Debt, ...], inputs: Inputs) -> tuple[Debt, ...]:
-    """Debts that stay: those of workloads whose supply is still short of their claim."""
-    supply: dict[str, int] = defaultdict(int)
-    for instance in inputs.fleet.instances.values():
-        if instance.supply:
-            supply[instance.workload] += instance.units
-    short = {w for w, claim in inputs.claims.items() if supply[w] < claim.total}
-    return tuple(debt for debt in debts if debt.workload in short)
+def _still_owed(inputs: Inputs, units: Mapping[str, int]) -> tuple[Debt, ...]:
+    """Debts that stay: those of workloads whose supply, in `units`, is still short of their claim."""
+    short = {w for w, claim in inputs.claims.items() if units.get(w, 0) < claim.total}
+    return tuple(debt for debt in inputs.fleet.debts if debt.workload in short)

@@ -10,10 +10,9 @@ whole listings over some minutes are believed, unless too many are missing at on
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Container, Iterable
 from dataclasses import replace
 
-from pools.provider import Server
 from reconciler.fleet import Instance, Phase
 from reconciler.ports import NodeView
 from reconciler.sight import Sight
@@ -82,19 +81,21 @@ def shown(instance: Instance) -> Instance:
 
 
 def improbable(
-    instances: Mapping[str, Instance], rows: Mapping[str, Server], told: Mapping[str, int], sight: Sight
+    changed: Iterable[Instance], rows: Container[str], told: Container[str], sight: Sight, *, beside: int, shown: int
 ) -> bool:
-    """Whether more of the fleet than is believable is missing at once with nothing to explain it."""
-    alive = missing = 0
-    for instance in instances.values():
+    """Whether more is missing at once than is believable, with nothing to explain it: of the fleet, and `beside` it.
+    Beyond those that `changed`, so many of the fleet are `shown` as ever. `told` are those whose end the provider says
+    now.
+    """
+    alive, missing = beside + shown, beside
+    for instance in changed:
         if instance.phase is Phase.GONE:
             continue
         alive += 1
         let_go = instance.released or instance.noticed or instance.phase is Phase.FAILED
         if instance.name not in rows and instance.project in sight.complete and not let_go:
-            known = (
-                instance.end_told or instance.name in told or borne_out(instance, sight) or accepted(instance, sight)
-            )
+            ended = instance.end_told or instance.ended_at or instance.name in told
+            known = ended or borne_out(instance, sight) or accepted(instance, sight)
             missing += not known and not too_young(instance, sight)
     return missing > FEW and missing * 100 > alive * sight.improbable_percent
 

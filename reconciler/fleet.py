@@ -46,12 +46,13 @@ class Instance:
     phase. `missing_since` is set while complete listings do not show it and nothing explains that: so many
     `missing_listings`, the last one of `missing_at`. `gone_at` is when it was held to be gone, `end_told` says that the
     provider itself said so and `taken` that it was the provider who ended it, `found_at` is when a listing brought
-    it back all the same, and `unsure_since` since when it is known from a listing alone: whether it was ever a
-    node, nobody remembers. `moving_to` is the instance that takes over its work: once that one is there, this one
-    is released. `notices` are the ends that stand, by reclaim; `release_event` is the event by which its release
-    stands in the ledger, `asked` how often its node answered that it heard of it, `drain_asked` that it needs no
-    word any more: it was seen to drain, or is no node; and `deregistered` that it left its scheduler. `left_at` is
-    set while its scheduler, which answers, does not show it though it had joined.
+    it back though the provider had said that it failed, and `unsure_since` since when it is known from a listing
+    alone: whether it was ever a node, nobody remembers. `moving_to` is the instance that takes over its work: once
+    that one is there, this one is released. `notices` are the ends that stand, by reclaim, and `notice_events` what
+    the ledger has of them; `release_event` is the event by which its release stands in the ledger, `asked` how often
+    its node answered that it heard of it, `drain_asked` that it needs no word any more: it was seen to drain, or is
+    no node; and `deregistered` that it left its scheduler. `left_at` is set while its scheduler, which answers, does
+    not show it though it had joined.
     """
 
     name: str
@@ -90,6 +91,9 @@ class Instance:
     found_at: int = 0
     unsure_since: int = 0
     asked: int = 0
+    told_in: str = ""
+    moved_from: str = ""
+    notice_events: tuple[tuple[str, str], ...] = ()
 
     @property
     def supply(self) -> bool:
@@ -124,6 +128,12 @@ class Instance:
         return bool(self.notices) and all(key.startswith(DRILL) for key, _ in self.notices)
 
     @property
+    def first_notice(self) -> tuple[int, str]:
+        """The earliest end that a notice gives it, and the event of that notice; 0 and empty where none stands."""
+        ends_at, key = min(((end, key) for key, end in self.notices), default=(0, ""))
+        return ends_at, dict(self.notice_events).get(key, self.cause_event) if key else ""
+
+    @property
     def starting(self) -> bool:
         """Whether it is asked for or boots."""
         return self.phase is Phase.BOOTING or self.phase is Phase.REQUESTED
@@ -143,20 +153,35 @@ class Debt:
 
 
 @dataclass(frozen=True, slots=True)
+class Unlisted:
+    """A server of ours of which others know, and no listing that we saw: when it began, what they say of it, and
+    `since` when whole listings lack it (0: none does yet).
+    """
+
+    born_at: int
+    server: str = ""
+    project: str = ""
+    workload: str = ""
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Fleet:
     """Everything the control plane remembers about its instances between two cycles.
 
     `sequence` numbers the next instance; `quarantined` are ids of servers that carry our mark and that a person has to
-    look at; `adopting` are names that the ledger was told we ask for, whose mark is not known to be on yet; `twins`
-    are ids of second servers under one key whose deletion stands in the ledger.
+    look at; `twins` are ids of second servers under one key whose deletion stands in the ledger; `unlisted` are no
+    instances, and others show them. What happened up to `answered_until` may have been answered by a leader that this
+    memory knows nothing of: nothing is owed for it.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=lambda: MappingProxyType({}))
     debts: tuple[Debt, ...] = ()
     sequence: int = 1
     quarantined: frozenset[str] = frozenset()
-    adopting: frozenset[str] = frozenset()
     twins: frozenset[str] = frozenset()
+    unlisted: Mapping[str, Unlisted] = field(default_factory=lambda: MappingProxyType({}))
+    answered_until: int = 0
 
     def alive(self) -> list[Instance]:
         """Instances that are not gone, by name."""

@@ -8,12 +8,14 @@ journal does not take stays in memory, and an older entry finds it again by look
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from contracts.errors import EbbtideError
 from ledger.events import Event
 from reconciler.acting import Ports
 from reconciler.answers import answered, asked
 from reconciler.appraisal import Appraiser
+from reconciler.baselines import Baselines
 from reconciler.cycle import Memory
 from reconciler.lessons import learnt_of, lessons_of
 from reconciler.resume import Resumed, at_term, resume
@@ -37,6 +39,7 @@ class Logbook:
         self.lineage = ""
         self._ports, self._appraiser, self._seat = ports, appraiser, seat
         self._writer = Writer()
+        self.baselines = Baselines(ports.store, seat=seat)
         self._owned_in = 0
 
     def open(self) -> Memory:
@@ -71,13 +74,16 @@ class Logbook:
             forgot = not said and not self._ports.sole and late
             beyond = bool(self.lineage) and (forgot if not said else said != self.lineage)
             lineage = self.lineage if self.lineage and not beyond else f"{self._ports.holder}/{epoch}"
+            owned = Memory() if beyond else at_term(memory, self._ports.clock())
+            if not owned.baseline.commit:  # what somebody approved outlives every memory
+                owned = replace(owned, baseline=self.baselines.recall() or memory.baseline)
             if said != lineage:
                 revision = found.revision if found is not None else ""
                 answered(lambda: store.put(key, lineage.encode(), expected=revision))
         except EbbtideError:
             return None
         self.lineage, self._owned_in = lineage, epoch
-        return Memory() if beyond else at_term(memory, self._ports.clock())
+        return owned
 
     def note(
         self,

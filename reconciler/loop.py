@@ -85,6 +85,7 @@ class Reconciler:
         if not leads:
             return decide(self.part, self.memory, seen, self.appraiser.rehearsal(), self.desired.commit)
         decision = decide(self.part, self.memory, seen, self.appraiser, self.desired.commit)
+        self.logbook.baselines.keep(decision.memory.baseline)
         decision, unpaid = self.reservations.settle(decision, seen, self.memory)
         going, waiting = self.acting.tokens.admit(decision.allowed)
         going = named(going, decision.memory.fleet, self._scribe())
@@ -99,7 +100,7 @@ class Reconciler:
             decision.memory,
             fleet=done.fleet,
             guard=guard.carried(
-                guard.give_back(decision.memory.guard, seen.now, waiting, decision.memory.fleet),
+                guard.give_back(decision.memory.guard, seen.now, waiting, decision.memory.fleet, done.fleet),
                 seen.now,
                 self.ports.clock(),
             ),
@@ -171,6 +172,7 @@ class Reconciler:
             pending=asked(ports.recorder.pending_bytes),
             orders=tuple(asked(lambda: ports.orders(self.memory.order)) or ()),
             signed=tuple(asked(ports.signed) or ()),
+            came_with=self.desired.came_with,
         )
 
     def _scribe(self) -> Scribe:

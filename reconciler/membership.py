@@ -21,14 +21,15 @@ DRAINED = ("verified", "overrun")
 
 def as_ever(known: Instance, row: Server, view: NodeView) -> bool:
     """Whether a node that works is shown just as it is known, as most are in most cycles: then nothing follows."""
-    phase = Phase.SERVING if view.busy_units else Phase.JOINED
     return (
-        known.phase is phase
+        known.phase is (Phase.SERVING if view.busy_units else Phase.JOINED)
         and row.status is Status.ACTIVE
-        and (known.server, known.pool, known.missing_since, known.left_at) == (row.id, row.pool, 0, 0)
-        and not view.drained
-        and not view.draining_until
-        and (known.joined_at, known.busy_units, known.covered) == (view.joined_at, view.busy_units, view.covered)
+        and known.server == row.id
+        and known.pool == row.pool
+        and known.joined_at == view.joined_at
+        and known.busy_units == view.busy_units
+        and known.covered == view.covered
+        and not (known.missing_since or known.left_at or view.drained or view.draining_until)
     )
 
 

@@ -19,7 +19,7 @@ NOT_THERE_YET_MS = 15_000
 """What a server that never became a node gets between its release and its end: nothing runs on it."""
 
 
-REQUESTS = frozenset({StepKind.ACQUIRE, StepKind.REPLACE, StepKind.ADOPT})
+REQUESTS = frozenset({StepKind.ACQUIRE, StepKind.REPLACE})
 
 
 def about(scribe: Scribe, type_: EventType, step: Step, *, caused_by: str, **data: str | int) -> Event:
@@ -40,7 +40,7 @@ def announced(steps: Iterable[Step], fleet: Fleet, scribe: Scribe) -> list[Event
     """The events of what is about to be done, each told once however often the step is asked again."""
     events = []
     for step in steps:
-        if step.kind in REQUESTS and not step.again and step.instance not in fleet.adopting:
+        if step.kind in REQUESTS and not step.again:
             what = {"units": step.units, "paid": step.paid.value}
             events.append(about(scribe, EventType.INSTANCE_REQUESTED, step, caused_by=step.cause_event, **what))
         elif step.kind is StepKind.RELEASE and not fleet.instances[step.instance].release_event:

@@ -58,25 +58,34 @@ def past(
     return events, left
 
 
-def lost(instance: Instance, at: int, scribe: Scribe) -> tuple[Cause, Event]:
-    """The loss of an instance that ended at `at` and that nobody let go: its kind, and the event of it."""
-    if instance.noticed:
-        cause = Cause.LOST_AFTER_NOTICE if at >= instance.ends_at - 1000 else Cause.ENDED_BEFORE_ITS_TIME
+def lost(instance: Instance, at: int, scribe: Scribe, *, believed: bool = False) -> tuple[Cause, Event]:
+    """The loss of an instance that ended at `at` and that nobody let go: its kind, and the event of it. What is only
+    `believed`, for want of the provider's word, is an event beside the one that its word makes.
+    """
+    ends_at, notice = instance.first_notice
+    if notice:
+        cause = Cause.LOST_AFTER_NOTICE if at >= ends_at - 1000 else Cause.ENDED_BEFORE_ITS_TIME
     else:
         cause = Cause.LOST_WITHOUT_NOTICE
-    asked = event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name)
     event = scribe.event(
         EventType.INSTANCE_LOST,
-        billing.life_of(instance),
+        f"{instance.name}/{at}" if believed else billing.life_of(instance),
         cause,
         at=at,
-        caused_by=instance.cause_event if instance.noticed else asked,
+        caused_by=notice or event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name),
         workload=instance.workload,
         pool=instance.pool,
         instance=instance.name,
-        data={"noticed": int(instance.noticed), **({"drill": 1} if instance.drill else {})},
+        data={"noticed": int(bool(notice)), **({"drill": 1} if instance.drill else {})},
     )
     return cause, event
+
+
+def believed_lost(instance: Instance, region: str) -> bool:
+    """Whether its loss was told without the provider's word on its end."""
+    told = event_id(EventType.INSTANCE_LOST, region, billing.life_of(instance))
+    lost_at = instance.cause_event.startswith(event_id(EventType.INSTANCE_LOST, region, instance.name))
+    return instance.phase in (Phase.GONE, Phase.FAILED) and lost_at and instance.cause_event != told
 
 
 def _ours(mark: Mark | None, owner: tuple[str, str, str], name: str) -> bool:
@@ -88,12 +97,15 @@ def _relive(life: list[Lifecycle], notices: Iterable[Notice], events: list[Event
     ends = [one for one in life if one.kind in billing.ENDS]
     last = max(ends, key=lambda one: one.at, default=None)
     # of two servers under one key a twin goes first: the other one's life is what was told
-    end = next((one for one in ends if last is not None and one.server == last.server), None)
+    own = (one for one in ends if last is not None and one.server == last.server)
+    end = min(own, key=lambda one: one.at, default=None)
     if end is None or end.mark is None:
         return None
     instance = from_mark(end.mark, server=end.server, project=end.project, pool=life[0].pool, at=life[0].at)
     if instance is None:
         return None
+    instance, told = billing.found_again(instance, end.mark, scribe)
+    events += told
     # a stream that tells things in another order tells the same things
     for one in sorted(life, key=lambda one: one.at):
         if one.server == end.server:

@@ -7,7 +7,7 @@ is `Transient`, and an answer that is not proven complete says so itself.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ledger.events import Event
@@ -136,6 +136,7 @@ class Desired:
 
     `version` is the accepted version of its bundle, 0 where it was read from reviewed files; `problem` says in a
     sentence why it is not trusted. `outdated`: another replica accepted a newer one, which this one cannot get.
+    `came_with` is the commit with which each approval file came, by its key, as far as the history tells.
     """
 
     estate: Estate
@@ -144,6 +145,7 @@ class Desired:
     trusted: bool = True
     problem: str = ""
     outdated: bool = False
+    came_with: Mapping[str, str] = field(default_factory=dict)
 
 
 class DesiredState(Protocol):

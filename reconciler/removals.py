@@ -27,6 +27,8 @@ REMEMBERED = 16
 
 DAY_MS = 86_400_000
 
+NOTHING: Mapping[str, str] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
@@ -92,9 +94,17 @@ class Judgement:
 
 
 def judge(
-    part: Partition, commit: str, before: Baseline, *, signed: Iterable[SignedApproval] = (), now: int
+    part: Partition,
+    commit: str,
+    before: Baseline,
+    *,
+    signed: Iterable[SignedApproval] = (),
+    came_with: Mapping[str, str] = NOTHING,
+    now: int,
 ) -> Judgement:
-    """Whether what the commits since the baseline removed may go; statements nobody could verify count for nothing."""
+    """Whether what the commits since the baseline removed may go; statements nobody could verify count for nothing.
+    `came_with` names the commit that brought an approval file: it speaks of that one, and of nothing that came after.
+    """
     units = {contract.name: contract.maximum for contract in part.contracts}
     words = tuple(_words(part, signed, now))
     if not before.commit:
@@ -106,16 +116,17 @@ def judge(
     base = before.units
     used = before.used
     at = before.commit
-    for key, who, about in words:
+    for key, who, named in words:
         if key in used:
             continue
         known = dict((*pending, (commit, units)))
-        stood = known.get(about or commit)
+        about = named or came_with.get(key, commit)
+        stood = known.get(about)
         if stood is None:
             continue  # about a commit that was never desired here
         taken = _taken(base, stood)
-        approved = Approved(key, who, about or commit, sum(taken.values()), sum(base.values())) if taken else approved
-        base, at, used = stood, about or commit, used | {key}
+        approved = Approved(key, who, about, sum(taken.values()), sum(base.values())) if taken else approved
+        base, at, used = stood, about, used | {key}
     base = {name: max(base.get(name, 0), units.get(name, 0)) for name in base.keys() | units.keys()}
     baseline = Baseline(at, base, pending, used)
     taken = _taken(base, units)

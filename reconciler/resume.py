@@ -37,13 +37,10 @@ def resume(saved: Saved, *, position: int) -> Resumed:
     for step in saved.intents:
         _settle(instances, settled, step, saved)
     fleet = saved.memory.fleet
-    adopting = fleet.adopting | {step.instance for step in saved.intents if step.kind is StepKind.ADOPT}
     twins = fleet.twins | {step.server for step in saved.intents if step.cause is Cause.TWIN}
     debts = tuple(debt for debt in fleet.debts if debt.instance not in settled)
     return Resumed(
-        memory=replace(
-            saved.memory, fleet=replace(fleet, instances=instances, debts=debts, adopting=adopting, twins=twins)
-        ),
+        memory=replace(saved.memory, fleet=replace(fleet, instances=instances, debts=debts, twins=twins)),
         events=saved.events if position <= saved.position else (),
     )
 

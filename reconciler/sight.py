@@ -45,7 +45,8 @@ class Census:
     `restored` are instances that only their marks remember, `twins` second servers that may be deleted. `unheard`: the
     provider spoke of a server that we could not know, for want of a whole listing: ask again. `missed`: it spoke of one
     that we know only now: ask from the beginning. `let_go` are instances that leaders of before released, and nobody
-    here remembers, and `grown` those that they acquired, with the time, as far as it can be told.
+    here remembers, and `grown` those that they acquired, with the time, as far as it can be told. `unexplained` is
+    missing with nothing to explain it; `beside` the fleet so many of these are no instances that anybody remembers.
     """
 
     fleet: Fleet
@@ -60,6 +61,7 @@ class Census:
     let_go: dict[str, int] = field(default_factory=dict)
     grown: dict[str, int] = field(default_factory=dict)
     foreign: int = 0
+    beside: int = 0
     unheard: bool = False
     missed: bool = False
 
@@ -79,8 +81,8 @@ class Sight:
     """What the provider and the schedulers showed; `listing` is None when the provider did not answer at all.
 
     `projects` are ours, `silent_workloads` those whose scheduler does not answer, and `accepted_at` is the time up to
-    which a person accepted that what is missing is gone (0: none was). `led` are the region's partitions that have
-    a leader ("": it is not divided).
+    which a person accepted that what is missing is gone (0: none was). `after_others` says that a term of which nothing
+    is remembered lay before this one. `led` are the region's partitions that have a leader ("": it is not divided).
     """
 
     now: int
@@ -95,8 +97,14 @@ class Sight:
     silent_workloads: frozenset[str] = frozenset()
     improbable_percent: int = 10
     accepted_at: int = 0
+    after_others: bool = False
     partition: str = ""
     led: frozenset[str] = frozenset({""})
+
+    @property
+    def owner(self) -> tuple[str, str, str]:
+        """What our marks say of whose a server is: estate, region and partition."""
+        return self.estate, self.region, self.partition
 
     @property
     def seat(self) -> str:

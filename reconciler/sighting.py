@@ -69,7 +69,9 @@ def sort_rows(
     away already. `led` are the region's partitions that have a leader.
     """
     rows, owner = Rows(), (estate, region, partition)
+    known_rows, known_of = rows.known, instances.get
     twins: list[Server] = []
+    unknown: list[str] = []
     for server in servers:
         mark = server.mark
         if mark is None or not server.id:
@@ -80,11 +82,12 @@ def sort_rows(
                 of = f"partition {mark.partition}" if mark.partition else "the undivided region"
                 rows.strays.append(Stray(server, f"it is of {of}, which nobody leads in this commit"))
             continue
-        other = rows.known.get(mark.name)
+        known, other = known_of(mark.name), known_rows.get(mark.name)
         if other is None:
-            rows.known[mark.name] = server
+            known_rows[mark.name] = server
+            if known is None or known.phase is Phase.GONE:
+                unknown.append(mark.name)
             continue
-        known = instances.get(mark.name)
         first, twin = sorted(
             (server, other),
             key=lambda row: (known is None or row.id != known.server, row.status in GOING, row.created_at, row.id),
@@ -92,16 +95,14 @@ def sort_rows(
         rows.known[mark.name] = first
         twins.append(twin)
     rows.twins = [Twin(twin, rows.known[_name(twin)]) for twin in twins]
-    _unknown(rows, instances, workloads)
+    _unknown(unknown, rows, instances, workloads)
     return rows
 
 
-def _unknown(rows: Rows, instances: Mapping[str, Instance], workloads: frozenset[str]) -> None:
+def _unknown(names: Iterable[str], rows: Rows, instances: Mapping[str, Instance], workloads: frozenset[str]) -> None:
     """Sort the rows of servers that the fleet does not know as there: found again, made from marks, or strays."""
-    for name, server in list(rows.known.items()):
-        known = instances.get(name)
-        if known is not None and known.phase is not Phase.GONE:
-            continue
+    for name in names:
+        known, server = instances.get(name), rows.known[name]
         if known is not None and known.server == server.id:
             if known.end_told:  # the provider's own word: a listing that is old or untrue shows what once was
                 del rows.known[name]

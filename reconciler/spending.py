@@ -71,7 +71,7 @@ def page(ruling: Ruling, contract: Contract, risk: Risk, units: int, purse: Purs
     ruling.events.append(
         scribe.event(
             EventType.GUARD_REFUSED,
-            f"fallback/{contract.name}/{ruling.wallet.day or scribe.now}/{scribe.epoch}",
+            f"fallback/{contract.name}/{scribe.epoch}/{scribe.now}",
             Cause.AUTHORITY_SPENT,
             caused_by=risk.since_event,
             workload=contract.name,

@@ -29,10 +29,14 @@ def ground_of(part: Partition) -> Ground:
     )
 
 
-def _largest(part: Partition, offers: Offers) -> int:
-    """Units of the largest reclaimable instance among the offers."""
+def _largest(part: Partition, workload: str, offers: Offers) -> int:
+    """Units of the largest reclaimable instance among the offers; while nobody can offer anything, as without a rate
+    card, of the largest that its contract allows: what comes without an offer (an adoption) is judged all the same.
+    """
     rows = zip(offers.pools, offers.units, strict=True)
-    return max((units for pool, units in rows if not part.pool_by_name[pool].committed), default=0)
+    offered = max((units for pool, units in rows if not part.pool_by_name[pool].committed), default=0)
+    lent = (p.name for p in part.pools if not p.committed)
+    return offered or max((part.eligible_units.get((workload, name), 0) for name in lent), default=0)
 
 
 def spreads_of(
@@ -80,7 +84,7 @@ def spreads_of(
             unknown_units=unknown[contract.name],
             used=frozenset(used[contract.name]),
             supply=supply[contract.name],
-            largest=_largest(part, offers.get(contract.name, Offers())),
+            largest=_largest(part, contract.name, offers.get(contract.name, Offers())),
         )
         for contract in part.contracts
         if contract.name in growing

@@ -38,7 +38,7 @@ def not_ahead(memory: Memory, now: int) -> Memory:
     }
     return replace(
         memory,
-        fleet=replace(memory.fleet, instances=instances),
+        fleet=replace(memory.fleet, instances=instances, answered_until=min(memory.fleet.answered_until, now)),
         claims={name: replace(one, lower_since=min(one.lower_since, now)) for name, one in memory.claims.items()},
         risks={
             name: replace(

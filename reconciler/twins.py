@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from ledger.causes import Cause
 from ledger.events import EventType, Paid
-from pools.provider import Lifecycle, Notice, Server
+from pools.provider import Lifecycle, LifecycleKind, Notice, Server
 from reconciler.billing import ENDS
 from reconciler.drafts import event_id
 from reconciler.fleet import Instance, Phase
@@ -26,10 +26,16 @@ def means(said: Lifecycle | Notice, instance: Instance) -> bool:
 
 
 def ends_told(lifecycle: Iterable[Lifecycle], instances: Mapping[str, Instance]) -> dict[str, int]:
-    """What explains that an instance is missing: when the provider said that its server ended, by name."""
-    known = {name: instance.ended_at for name, instance in instances.items() if instance.ended_at}
-    ends = (one for one in lifecycle if one.kind in ENDS and one.name in instances)
-    return known | {one.name: one.at for one in ends if means(one, instances[one.name])}
+    """What explains that an instance is missing: when the provider says now, and first, that its server ended, by name.
+    One that failed before it ran stands on the provider's books until it is deleted.
+    """
+    ends = sorted((one for one in lifecycle if one.kind in ENDS and one.name in instances), key=lambda one: -one.at)
+    return {one.name: one.at for one in ends if _ended(one, instances[one.name])}
+
+
+def _ended(said: Lifecycle, instance: Instance) -> bool:
+    ran = instance.started_at > 0 or said.kind is LifecycleKind.DELETED
+    return ran and means(said, instance)
 
 
 def sort_twins(

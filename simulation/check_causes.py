@@ -50,6 +50,8 @@ class Whole(Checker):
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
         """One link; a cause may be told a little later than what it led to, by somebody else."""
         self._missing.pop(event.id, None)
+        if scene.events[event.id] is not event:
+            return  # told again: the ledger has the first
         if event.caused_by and event.caused_by not in scene.events:
             self._missing.setdefault(event.caused_by, []).append(event.id)
         elif not event.caused_by and event.type not in ROOTS and not _handed_over(scene, event):
@@ -57,11 +59,11 @@ class Whole(Checker):
 
     def close(self, scene: Scene) -> Iterator[str]:
         """Links that hang in the air; a notice that reached a node and not the stream is told by nobody else."""
-        streamed = {notice.name for _, notice in scene.chronicle.given}
+        streamed = scene.streamed
         for cause, ids in self._missing.items():
             kind, _, subject = cause.partition("/")
             name = subject.rpartition("/")[2]
-            if kind == EventType.NOTICE_RECEIVED.value and name not in streamed:
+            if kind == EventType.NOTICE_RECEIVED.value and cause not in streamed:
                 continue
             if kind in LAST_WORDS and name in scene.unwitnessed:
                 continue

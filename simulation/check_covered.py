@@ -12,7 +12,8 @@ from simulation.chronicle import Look
 
 class Strict(Checker):
     """A lent instance of a strict tier that is not covered is on its way out, or its work has a covered place to go to,
-    within `SETTLED_LOOKS` clear looks: what the workload claims is carried without it as soon as there is room.
+    within `SETTLED_LOOKS` clear looks: what the workload claims is carried without it as soon as there is room. Since
+    it carries nothing that counts, its pool is none of those that have to be used: others leave room to reach them.
     """
 
     name = "check_covered.Strict"
@@ -51,11 +52,12 @@ def _needed(scene: Scene, workload: str, look: Look) -> list[str]:
     (at, room), ground = scene.room, scene.ground
     closed = {domain for _, domain in scene.closing}
     desired = min(ground.interruptible(workload, units) for units in scene.wants.believable(workload))
+    useless = frozenset(s.server for s in bare)
     free = any(
         room.get(name, 0) > 0
         and not (pool.committed or pool.domain in closed or name in scene.excluded or ground.paused(workload, name))
         and ground.units_in(workload, name)
-        and fits(scene, workload, name, desired)
+        and fits(scene, workload, name, desired, useless)
         for name, pool in ground.pools.items()
     )
     return sorted(s.name for s in bare) if free and scene.now - at <= 2 * 3_600_000 else []

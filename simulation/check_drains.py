@@ -17,6 +17,9 @@ FIRST_ACTION_MS = 2_000
 
 BEGIN_DRAINS = frozenset({EventType.NOTICE_RECEIVED, EventType.RELEASE_ASKED})
 
+PROVEN_WRONG_MS = 60_000
+"""A node that hears of its end so long after it has a wrong clock, or heard late: the remaining seconds count."""
+
 REPORT_MS = 1_000
 """What a node may take to say how a drain ended whose time ran out."""
 
@@ -60,21 +63,29 @@ class _Drain:
 
 
 class Windows(Checker):
-    """A drain says how it ended before its end, *verified* only inside it; who heard a notice drains within seconds."""
+    """A drain says how it ended before its end, *verified* only inside it; who heard a notice drains within seconds,
+    unless it was taken back, until no later than the earliest honest end (DESIGN 11): the one that was told, or as long
+    from then as a notice is where that had passed when it was heard.
+    """
 
     name = "check_drains.Windows"
 
     def __init__(self) -> None:
         self._open: dict[str, _Drain] = {}
         self._heard: dict[str, Node] = {}
+        self._taken_back: set[tuple[str, str]] = set()
 
     def on_node(self, scene: Scene, node: Node) -> Iterator[str]:
         """Follow one node's drain."""
         if node.word is NodeWord.HEARD:
-            if node.server not in self._open:
+            if node.server not in self._open and (node.server, node.notice) not in self._taken_back:
                 self._heard.setdefault(node.server, node)
+        elif node.word is NodeWord.TAKEN_BACK:
+            self._taken_back.add((node.server, node.notice))
+            if node.server in self._heard and self._heard[node.server].notice == node.notice:
+                del self._heard[node.server]
         elif node.word is NodeWord.DRAINING:
-            yield from self._began(node)
+            yield from self._began(scene, node)
         elif node.word in DRAIN_ENDS:
             drain = self._open.pop(node.server, None)
             if node.word is NodeWord.WITHDRAWN:
@@ -89,7 +100,7 @@ class Windows(Checker):
             self._open.pop(node.server, None)
             self._heard.pop(node.server, None)
 
-    def _began(self, node: Node) -> Iterator[str]:
+    def _began(self, scene: Scene, node: Node) -> Iterator[str]:
         heard, drain = self._heard.pop(node.server, None), self._open.get(node.server)
         if drain is not None:
             if node.ends_at > drain.ends_at:
@@ -100,6 +111,8 @@ class Windows(Checker):
             yield f"{node.name} began to drain at {node.at} and had heard nothing"
         elif node.at - heard.at > FIRST_ACTION_MS:
             yield f"{node.name} began to drain {node.at - heard.at} ms after it had heard"
+        elif node.ends_at > _honest(scene, heard):
+            yield f"{node.name} drains until {node.ends_at}, it was told {heard.ends_at} at {heard.at}"
         self._open[node.server] = _Drain(node.at, node.ends_at)
 
     def on_ended(self, scene: Scene, ended: Ended) -> Iterator[str]:
@@ -117,6 +130,13 @@ class Windows(Checker):
         for server, heard in self._heard.items():
             if heard.at + FIRST_ACTION_MS < scene.now:
                 yield f"{_name(scene, server)} heard a notice at {heard.at} and never drained"
+
+
+def _honest(scene: Scene, heard: Node) -> int:
+    """The latest end that a drain may work to which begins with this word."""
+    if heard.at - heard.ends_at <= PROVEN_WRONG_MS:
+        return max(heard.at, heard.ends_at)
+    return heard.at + max(pool.notice_window_s for pool in scene.ground.pools.values()) * 1000
 
 
 def _name(scene: Scene, server: str) -> str:
@@ -173,10 +193,10 @@ class Outcomes(Checker):
 
     def close(self, scene: Scene) -> Iterator[str]:
         """Drains for no notice and no return of that instance: the node may tell them before anybody tells why."""
-        streamed = {notice.name for _, notice in scene.chronicle.given}
+        streamed = scene.streamed
         for event in self._causes:
             cause = scene.events.get(event.caused_by)
-            if cause is None and event.instance not in streamed and event.instance in self._heard:
+            if cause is None and event.caused_by not in streamed and event.instance in self._heard:
                 continue  # a notice that reached the node and not the stream
             about = cause is not None and cause.type in BEGIN_DRAINS and cause.instance == event.instance
             if not about:

@@ -17,7 +17,7 @@ from ledger.events import Event, EventType
 from simulation.check_ground import allowed, quantum
 from simulation.check_reading import Checker
 from simulation.check_scene import SETTLED_LOOKS, Scene
-from simulation.chronicle import Ended, Look
+from simulation.chronicle import Act, Call, Ended, Look, Node, NodeWord
 from simulation.cloud_model import EndCause
 
 REACHED_LOOKS = 36
@@ -48,12 +48,28 @@ that were seen in its domain and some: whoever estimates with care places there.
 
 
 class Drained(Checker):
-    """Nothing stays draining past its agreed end: some clear looks later the server is gone."""
+    """Nothing stays draining past its agreed end: some clear looks later the server is gone. A return that its node
+    never heard of is known to who asked for it alone; whoever leads after goes by what is (DESIGN 2).
+    """
 
     name = "check_liveness.Drained"
 
     def __init__(self) -> None:
         self._over: dict[str, int] = {}
+        self._asked: dict[str, tuple[str, int]] = {}
+        self._drains: set[str] = set()
+
+    def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
+        """Who asked last."""
+        if act.call is Call.ASK_RETURN:
+            self._asked[act.name] = act.replica, act.epoch
+        yield from ()
+
+    def on_node(self, scene: Scene, node: Node) -> Iterator[str]:
+        """Which nodes heard."""
+        if node.word is NodeWord.DRAINING:
+            self._drains.add(node.server)
+        yield from ()
 
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
         """Count the clear looks that found each drained server still there."""
@@ -62,6 +78,9 @@ class Drained(Checker):
         if scene.trouble(look):
             return
         for server, stand in over.items():
+            if server not in self._drains and self._asked.get(stand.name) != (look.replica, look.epoch):
+                self._over.pop(server, None)
+                continue
             self._over[server] = self._over.get(server, 0) + 1
             if self._over[server] == SETTLED_LOOKS:
                 yield f"{stand.name} was to be gone by {stand.agreed} and stands after {SETTLED_LOOKS} clear looks"
@@ -191,8 +210,10 @@ class Reached(Checker):
         return cost <= WORTH * guaranteed and hazard <= contract.tolerance
 
 
-def fits(scene: Scene, workload: str, pool: str, desired: int) -> bool:
-    """Whether one lot more keeps every bound, and leaves enough to reach the domains that are asked for."""
+def fits(scene: Scene, workload: str, pool: str, desired: int, useless: frozenset[str] = frozenset()) -> bool:
+    """Whether one lot more keeps every bound, and leaves enough to reach the domains that are asked for; servers that
+    are `useless` use none of these.
+    """
     ground = scene.ground
     gang = ground.contracts[workload].gang_size
     lot, share = quantum(ground.units_in(workload, pool), gang), ground.shares[workload]
@@ -201,6 +222,7 @@ def fits(scene: Scene, workload: str, pool: str, desired: int) -> bool:
         here = sum(s.units for s in stands if not s.pool or scope in ground.scopes.get(s.pool, ()))
         if here + lot > allowed(share.domain if scope[0] == "domain" else share.group, desired, lot):
             return False
+    stands = [s for s in stands if s.server not in useless]
     domains = {ground.pools[s.pool].domain for s in stands if s.pool in ground.pools}
     if ground.pools[pool].domain not in domains:
         return True

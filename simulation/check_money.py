@@ -69,15 +69,18 @@ class Usage(Checker):
             strange = {str(line.data["paid"]) for line in lines} - {paid}
             if strange:
                 yield f"{name} is billed as {paid} and used as {', '.join(sorted(strange))}"
-            if len(scene.namesakes.get(name, ())) < 2:  # of twins each had its own time, and one key names both
-                yield from _gaps(name, lines, started, gone.get(name, scene.now), silent=name in silent)
+            twinned = len(scene.namesakes.get(name, ())) > 1  # of twins each had its own time, and one key names both
+            ended = gone.get(name, scene.now)
+            yield from _gaps(name, lines, started, ended, silent=name in silent, twinned=twinned)
         for name in self._bill.keys() - self._lines.keys():
             if self._ends.get(name, scene.now) > self._bill[name][0]:
                 yield f"{name} is billed from {self._bill[name][0]}, and nothing says what it did"
 
 
-def _gaps(name: str, lines: list[Event], started: int, ended: int, *, silent: bool) -> Iterator[str]:
-    """Where the slots of one instance are used twice, or not at all."""
+def _gaps(
+    name: str, lines: list[Event], started: int, ended: int, *, silent: bool, twinned: bool = False
+) -> Iterator[str]:
+    """Where the slots of one instance are used twice, or not at all; of twins, only the latter can be told."""
     slots: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for line in lines:
         first = int(line.data["slot"])
@@ -86,11 +89,11 @@ def _gaps(name: str, lines: list[Event], started: int, ended: int, *, silent: bo
     for slot in range(int(lines[0].data["of_units"])):
         upto = started
         for begins, ends in sorted(slots[slot]):
-            if begins != upto:
+            if begins > upto or (begins != upto and not twinned):
                 what = "twice" if begins < upto else "never"
                 yield f"{name}: slot {slot} is used {what} between {min(begins, upto)} and {max(begins, upto)}"
             upto = max(upto, ends)
-        if upto != ended and not silent:
+        if not silent and (upto < ended or (upto != ended and not twinned)):
             yield f"{name}: slot {slot} is used until {upto}, billed until {ended}"
 
 

@@ -245,8 +245,7 @@ def _take_look(scene: Scene, look: Look) -> None:
     if look.leads:
         scene.led_look = look
         others = [name for name, replica in scene.silent_ends.items() if replica != look.replica]
-        lost = EventType.INSTANCE_LOST.value
-        scene.unwitnessed.update(name for name in others if f"{lost}/{scene.region}/{name}" not in scene.events)
+        scene.unwitnessed.update(name for name in others if name not in scene.lost)
         for name in others:
             del scene.silent_ends[name]
     if look.told:
@@ -308,6 +307,8 @@ def _take_event(scene: Scene, event: Event) -> None:
     if event.type is EventType.INSTANCE_REQUESTED:
         scene.requests.setdefault(event.instance, event)
         scene.asked.append((scene.now, event))
+    elif event.type is EventType.INSTANCE_LOST:
+        scene.lost.add(event.instance)
     elif event.type is EventType.RELEASE_ASKED:
         scene.releases.setdefault(event.instance, event)
     elif event.type is EventType.POOL_EXCLUDED:

@@ -82,7 +82,8 @@ class Scene:
     them of which the ledger had no loss before another replica, which never knew them, led: nobody can tell of these.
     `looks` are the last one of each replica, `earlier` those before it, newest last.
     `told` is when the event with an id first became durable; `requests` and `releases` are what was written down of
-    each instance before it was done, and `asked` the requests of the last minutes.
+    each instance before it was done, `asked` the requests of the last minutes, and `lost` the instances of which the
+    ledger has a loss.
     """
 
     def __init__(self, region: str) -> None:
@@ -108,6 +109,7 @@ class Scene:
         self.releases: dict[str, Event] = {}
         self.events: dict[str, Event] = {}
         self.told: dict[str, int] = {}
+        self.lost: set[str] = set()
         self.closing: dict[tuple[str, str], tuple[int, int]] = {}
         self.room: tuple[int, dict[str, int]] = (0, {})
         self.stopped = ""
@@ -115,6 +117,12 @@ class Scene:
         self.excluded: set[str] = set()
         self.silent_ends: dict[str, str] = {}
         self.unwitnessed: set[str] = set()
+
+    @property
+    def streamed(self) -> frozenset[str]:
+        """The ids that notices have of which the provider's stream said anything, and be it that they are withdrawn."""
+        about = (f"{self.region}/{notice.id}/{notice.name}" for _, notice in self.chronicle.given)
+        return frozenset(f"{EventType.NOTICE_RECEIVED.value}/{subject}" for subject in about)
 
     @property
     def ground(self) -> Ground:

@@ -42,8 +42,7 @@ class Requests(Checker):
 class Versions(Checker):
     """An id says one thing: told again, it is the same to the letter, but for who told it, when and in which epoch.
 
-    What was told as lost while the provider's stream was disturbed, or while a listing hid what stood, went by the
-    listing alone: the provider's own word on it, told later, may correct it, to the time at which it truly ended.
+    What the provider's word on a loss was while its stream was disturbed went without words that came later.
     """
 
     name = "check_told.Versions"
@@ -51,13 +50,6 @@ class Versions(Checker):
     def __init__(self) -> None:
         self._told: dict[str, Event] = {}
         self._found: set[str] = set()
-        self._hidden: dict[str, int] = {}
-
-    def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
-        """Remember what listings hid, and when first."""
-        for server in look.hidden:
-            self._hidden.setdefault(server, look.at)
-        yield from ()
 
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
         """Compare with what the id said first; each id is found once."""
@@ -65,20 +57,12 @@ class Versions(Checker):
         if first is event or first == event:
             return
         again = replace(event, recorded_at=first.recorded_at, epoch=first.epoch, actor=first.actor, commit=first.commit)
-        corrected = event.type is EventType.INSTANCE_LOST and self._corrects(scene, event)
+        corrected = event.type is EventType.INSTANCE_LOST and _disturbed(scene, scene.told.get(event.id, 0))
         if again != first and event.id not in self._found and not corrected:
             self._found.add(event.id)
             fields = ("occurred_at", "type", "cause", "caused_by", "workload", "pool", "instance", "data")
             parts = [f"{f} {getattr(first, f)} / {getattr(event, f)}" for f in fields if _differs(first, event, f)]
             yield f"{event.id} is told in two versions: {'; '.join(parts)}"
-
-    def _corrects(self, scene: Scene, event: Event) -> bool:
-        """Whether what the event says is true, and whoever told it first could not know."""
-        at = scene.told.get(event.id, 0)
-        ever = scene.namesakes.get(event.instance, [])
-        true = any(stand.ended_at == event.occurred_at for stand in ever)
-        hidden = any(self._hidden.get(stand.server, at + 1) <= at < stand.ended_at for stand in ever)
-        return _disturbed(scene, at) or (true and hidden)
 
 
 def _disturbed(scene: Scene, at: int) -> bool:
@@ -92,8 +76,9 @@ def _differs(one: Event, other: Event, field: str) -> bool:
 
 
 class Losses(Checker):
-    """Every loss in the end has its event, once; and what stands was never told as lost, unless a listing hid it. Of a
-    loss between two leaders that share no memory, and of which nothing else speaks, nobody can tell.
+    """Every loss in the end has its event, once by the provider's word, and once by each term that believed it for want
+    of that; and what stands was never told as lost, unless a listing hid it. Of a loss between two leaders that share
+    no memory, and of which nothing else speaks, nobody can tell.
     """
 
     name = "check_told.Losses"
@@ -101,6 +86,9 @@ class Losses(Checker):
     def __init__(self) -> None:
         self._ended: list[Ended] = []
         self._told: dict[str, set[str]] = defaultdict(set)
+        self._believed: dict[tuple[str, int], set[str]] = defaultdict(set)
+        self._failed: set[str] = set()
+        self._found: dict[str, set[str]] = defaultdict(set)
         self._hidden: set[str] = set()
 
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
@@ -117,10 +105,15 @@ class Losses(Checker):
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
         """Hold a loss that is told against what ended."""
         if event.type is EventType.INSTANCE_FAILED:
-            self._told[event.instance].add("failed")
-        if event.type is not EventType.INSTANCE_LOST:
+            self._failed.add(event.instance)
+        if event.type is EventType.INSTANCE_FOUND:
+            self._found[event.instance].add(event.id)
+        if event.type is not EventType.INSTANCE_LOST or scene.events[event.id] is not event:
             return
-        self._told[event.instance].add(event.id)
+        if event.id == f"{event.type.value}/{scene.region}/{event.instance}/{event.occurred_at}":
+            self._believed[event.instance, event.epoch].add(event.id)
+        else:
+            self._told[event.instance].add(event.id)
         ever = scene.namesakes.get(event.instance, [])
         hidden = any(stand.server in self._hidden for stand in ever)
         if ever and not hidden and not any(stand.ended_at for stand in ever):
@@ -132,16 +125,16 @@ class Losses(Checker):
             stand = scene.servers[ended.server]
             if stand.disowned:
                 continue  # it ended as somebody else's
-            told = self._told[ended.name]
+            told = ended.name in self._failed or ended.name in scene.lost
             if told or stand.asked_at or ended.name in scene.releases or ended.at > scene.now - LATE_MS:
                 continue
             if ended.name in scene.unwitnessed:
                 continue
             yield f"{ended.name} ended at {ended.at} ({ended.cause.value}), and the ledger has no loss of it"
-        for name, ids in self._told.items():
-            losses = ids - {"failed"}
-            if len(losses) > max(1, len(scene.namesakes.get(name, ()))):
-                yield f"{name} is told as lost {len(losses)} times: {', '.join(sorted(losses))}"
+        of_terms = ((name, ids) for (name, _), ids in self._believed.items())
+        for name, ids in (*self._told.items(), *of_terms):
+            if len(ids) > max(1, len(scene.namesakes.get(name, ()))) + len(self._found[name]):
+                yield f"{name} is told as lost {len(ids)} times: {', '.join(sorted(ids))}"
 
 
 class Notices(Checker):

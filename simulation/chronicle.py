@@ -100,13 +100,14 @@ class Led:
 
 class NodeWord(enum.Enum):
     """What happens to a node, as it is and not as anybody heard of it. HEARD: a notice, or an agreed return, reached
-    an agent that lives. VERIFIED, OVERRUN and WITHDRAWN end a drain.
+    an agent that lives; TAKEN_BACK: a withdrawal did. VERIFIED, OVERRUN and WITHDRAWN end a drain.
     """
 
     JOINED = "joined"
     COVERED = "covered"
     UNCOVERED = "uncovered"
     HEARD = "heard"
+    TAKEN_BACK = "taken_back"
     DRAINING = "draining"
     VERIFIED = "verified"
     OVERRUN = "overrun"
@@ -122,8 +123,9 @@ DRAIN_ENDS = frozenset({NodeWord.VERIFIED, NodeWord.OVERRUN, NodeWord.WITHDRAWN}
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One word about the node on a server. `ends_at` goes with HEARD and DRAINING, `notice` (the notice's id, or the
-    ledger event that a return was asked for with) with HEARD.
+    """One word about the node on a server. `ends_at` goes with HEARD (what it was told) and DRAINING (until when its
+    agent drains), `notice` (the notice's id, or the ledger event that a return was asked for with) with HEARD and
+    TAKEN_BACK.
     """
 
     at: int

@@ -117,6 +117,7 @@ class HappeningKind(enum.Enum):
     ENDED = "ended"
     MOVED = "moved"
     RECLAIM_OPENED = "reclaim_opened"
+    RECLAIM_WIDENED = "reclaim_widened"
     RECLAIM_CLOSED = "reclaim_closed"
     ADVISED = "advised"
     RATE_CHANGED = "rate_changed"

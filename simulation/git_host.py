@@ -57,6 +57,7 @@ class CodeHost:
         self._base, self._region = world.setting.estate, world.setting.region
         self._world, self._chronicle, self._weather = world, chronicle, weather
         self._approvals: list[ApprovalFile] = []
+        self.came_with: dict[str, str] = {}
         self._parts: dict[str, Partition] = {}
         self.commits: list[Commit] = []
         self._merge()
@@ -123,6 +124,8 @@ class CodeHost:
         commit = f"{version:04d}-{'-'.join(words) or 'base'}"
         estate = replace(changed, commit=commit) if self.commits or words else self._base
         self.commits.append(Commit(version, estate))
+        for approval in estate.approvals:
+            self.came_with.setdefault(approval.key, estate.commit)
         self._chronicle.reviewed.append(Reviewed(self._world.now, estate.commit, version, estate, approved=approved))
 
 
@@ -212,7 +215,8 @@ class Follower:
         outdated = held.version < max(self._accepted.version, self._noted)
         # that a newer one was merged, which nobody accepted yet, nobody who is offered an older one can tell
         self.newest = not (problem or outdated)
-        return Desired(held.estate, held.estate.commit, held.version, not problem, problem, outdated)
+        came_with = self._host.came_with
+        return Desired(held.estate, held.estate.commit, held.version, not problem, problem, outdated, came_with)
 
     def _offer(self) -> tuple[str, Commit | None]:
         """Why what is offered cannot be taken, or the commit that can."""

@@ -141,6 +141,8 @@ def _open(state: CloudState, taking: Taking) -> None:
     state.push(hold, partial(_close, state, taking.reclaim))
     if known is None:
         state.happen(HappeningKind.RECLAIM_OPENED, reclaim=taking.reclaim)
+    elif known != state.reclaims[taking.reclaim]:
+        state.happen(HappeningKind.RECLAIM_WIDENED, reclaim=taking.reclaim)
 
 
 def _close(state: CloudState, reclaim: str) -> None:

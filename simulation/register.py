@@ -65,7 +65,7 @@ class Register:
             self._given(at, notice)
         elif happened.kind is HappeningKind.MOVED:
             chronicle.moved.append(Moved(at, happened.server, happened.name, happened.pool))
-        elif happened.kind is HappeningKind.RECLAIM_OPENED:
+        elif happened.kind in (HappeningKind.RECLAIM_OPENED, HappeningKind.RECLAIM_WIDENED):
             reclaim = self._world.cloud.state.reclaims.get(happened.reclaim)
             if reclaim is not None:
                 chronicle.reclaims.append((at, reclaim))

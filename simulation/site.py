@@ -9,9 +9,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from agent.deadline import Notice as NodeNotice
-from agent.deadline import NoticeKind
+from agent.deadline import NoticeKind, honest_deadline
 from contracts.errors import Gone
 from ledger.causes import Cause
 from ledger.events import Event, EventType
@@ -22,7 +23,7 @@ from reconciler.ports import Demand, NodeView, SchedulerView
 from simulation.chronicle import NodeWord
 from simulation.cloud_model import EndCause, Happening, HappeningKind
 from simulation.nodes import Drained, SimulatedNodes, notice_of
-from simulation.work import Work, marked
+from simulation.work import Slots, Work, marked
 
 JOIN_MS = (15_000, 50_000)
 """From ACTIVE to a registered node: uniform; cloud-init and the join, measured on pre-baked images."""
@@ -64,8 +65,9 @@ class Site:
         self._drains: dict[str, tuple[int, str]] = {}
         self._joined_at: dict[str, int] = {}
         self._servers: dict[str, str] = {}
+        self._waiting: dict[str, Happening] = {}
         self.asked: dict[str, str] = {}
-        self._unheard: dict[str, list[tuple[NodeNotice, str, str, str]]] = {}
+        self._unheard: dict[str, list[Callable[[], None]]] = {}
         self.carry: Callable[[Notice, Callable[[Notice], None]], None] = _at_once
         self.joins: Callable[[str], bool] = lambda _: self._random.random() >= NEVER_JOINS
         self.say: Callable[[str, str, NodeWord, int, str], None] = _unsaid
@@ -110,7 +112,7 @@ class Site:
             raise Gone(name)
         self.asked[name] = cause_event
         told = notice_of(name, reclaim="", kind=NoticeKind.RETURN, issued_at=self._world.now(), ends_at=ends_at)
-        self._begin_drain(name, told, cause_event, cause_event, cause_event)
+        self._or_later(name, partial(self._begin_drain, name, told, cause_event, cause_event, cause_event))
 
     def on_cloud(self, happened: Happening) -> None:
         """One thing that the cloud did."""
@@ -130,8 +132,13 @@ class Site:
     def _booted(self, happened: Happening) -> None:
         instance = self._world.instance(happened.name)
         second = instance is not None and instance.server not in ("", happened.server)
-        if instance is None or second or happened.name in self.work.by_instance:
-            return  # not ours, or a second server under one key: its node name is the other's
+        if instance is not None and (second or happened.name in self.work.by_instance):
+            self._waiting[happened.server] = happened  # a second server under one key: its node name is the other's
+        elif instance is not None:
+            self._boots(happened, instance)
+
+    def _boots(self, happened: Happening, instance: Instance) -> None:
+        """A server of ours begins to be billed, and becomes a node if all goes well."""
         self._servers[happened.name] = happened.server
         self.work.booted(
             happened.name,
@@ -156,8 +163,18 @@ class Site:
         """A node hears a notice or a withdrawal; `node` where it is another than the one that the notice names."""
         name = node or notice.name
         slots = self.work.by_instance.get(name)
-        if slots is None or not slots.joined:
-            return
+        if slots is not None and slots.joined:
+            self._or_later(name, partial(self._hear, name, notice))
+
+    def _or_later(self, name: str, hear: Callable[[], None]) -> None:
+        """The node hears it now, or when its agent lives again."""
+        if name in self.nodes.dead:
+            self._unheard.setdefault(name, []).append(hear)
+        else:
+            hear()
+
+    def _hear(self, name: str, notice: Notice) -> None:
+        slots = self.work.by_instance[name]
         told = notice_of(
             notice.name,
             reclaim=notice.reclaim,
@@ -171,13 +188,13 @@ class Site:
             caused_by = event_id(EventType.NOTICE_RECEIVED, self._region, subject)
             self._begin_drain(name, told, caused_by, subject, notice.id)
             return
-        if name in self.nodes.dead:
-            self._unheard.setdefault(name, []).append((told, "", "", ""))
-            return
         contract = self.work.workloads[slots.workload].contract
         drains = name in self.nodes.draining
         self.nodes.hear(told, units=0, contract=contract, now=self._world.now(), node=name)
-        if not drains and slots.draining and not node:
+        if notice.name != name:
+            return
+        self._say(name, NodeWord.TAKEN_BACK, heard=notice.id)
+        if not drains and slots.draining:
             self._undrain(name, self._world.now())
             self._say(name, NodeWord.WITHDRAWN)
 
@@ -192,38 +209,32 @@ class Site:
         self.nodes.restart(name, self._world.now())
         self.work.dirty.add(name)
         self._say(name, NodeWord.COVERED)
-        for told, caused_by, subject, heard in self._unheard.pop(name, ()):
-            slots = self.work.by_instance.get(name)
-            if slots is not None and not told.withdrawn:
-                self._begin_drain(name, told, caused_by, subject, heard)
-            elif slots is not None and name in self.nodes.draining:
-                contract = self.work.workloads[slots.workload].contract
-                self.nodes.hear(told, units=0, contract=contract, now=self._world.now())
+        for hear in self._unheard.pop(name, ()):
+            if name in self.work.by_instance:
+                hear()
 
     def _begin_drain(self, name: str, told: NodeNotice, caused_by: str, subject: str, heard: str) -> None:
-        if name in self.nodes.dead:
-            self._unheard.setdefault(name, []).append((told, caused_by, subject, heard))
-            return
-        slots = self.work.by_instance[name]
+        slots, now = self.work.by_instance[name], self._world.now()
         contract = self.work.workloads[slots.workload].contract
         began = name not in self.nodes.draining
         if name in self._drained and self._drains[name][1] == caused_by:
             return  # said again, and done
         if told.instance != name:  # another's notice: the agent tells, and nothing on the node changes
-            self.nodes.hear(told, units=len(slots.runs), contract=contract, now=self._world.now(), node=name)
+            self.nodes.hear(told, units=len(slots.runs), contract=contract, now=now, node=name)
             return
         self._say(name, NodeWord.HEARD, told.ends_at, heard)
         drill = told.kind is NoticeKind.DRILL
-        if not self.nodes.hear(told, units=len(slots.runs), contract=contract, now=self._world.now()):
+        if not self.nodes.hear(told, units=len(slots.runs), contract=contract, now=now):
             return  # a late copy of one that was withdrawn
+        until = honest_deadline(told, now=now, wall=now)  # what the agent goes by, where it hears late
         known = self._drains.get(name)
-        if known is None or told.ends_at < known[0]:
-            self._drains[name] = told.ends_at, caused_by
+        if known is None or until < known[0]:
+            self._drains[name] = until, caused_by
             self.work.dirty.add(name)
-        units = self.work.drain(name, self._world.now(), subject if began else slots.notice, drill=drill)
+        units = self.work.drain(name, now, subject if began else slots.notice, drill=drill)
         if began:
             self._world.emit(
-                self._world.scribe(self._world.now()).event(
+                self._world.scribe(now).event(
                     EventType.DRAIN_STARTED,
                     f"{name}/{told.issued_at}",
                     Cause.NOTICE,
@@ -231,11 +242,11 @@ class Site:
                     workload=slots.workload,
                     pool=slots.pool,
                     instance=name,
-                    data={"ends_at": told.ends_at, "units": units, **marked(drill=drill)},
+                    data={"ends_at": until, "units": units, **marked(drill=drill)},
                 )
             )
             slots.notice = f"{name}/{told.issued_at}"
-            self._say(name, NodeWord.DRAINING, told.ends_at)
+            self._say(name, NodeWord.DRAINING, until)
 
     def on_drained(self, drained: Drained) -> None:
         """One drain that ended."""
@@ -273,7 +284,8 @@ class Site:
     def _ended(self, happened: Happening) -> None:
         name = happened.name
         slots = self.work.by_instance.get(name)
-        if self._servers.get(name, happened.server) != happened.server:
+        second = self._waiting.pop(happened.server, None) is not None
+        if second or self._servers.get(name, happened.server) != happened.server:
             return  # a second server under the same key, which never was the node
         if happened.cause is not EndCause.DELETED:
             self.lost += 1
@@ -284,18 +296,28 @@ class Site:
         self._servers.pop(name, None)
         self.asked.pop(name, None)
         self._unheard.pop(name, None)
-        if slots is None:
-            return
+        if slots is not None:
+            self._emptied(name, slots, happened)
+        left = next((one for one in self._waiting.values() if one.name == name), None)
+        instance = self._world.instance(name)
+        if left is not None and instance is not None:  # it has the node's name for itself now
+            self._boots(self._waiting.pop(left.server), instance)
+
+    def _emptied(self, name: str, slots: Slots, happened: Happening) -> None:
+        """What ran on a server that is gone is lost, and its usage ends."""
         if slots.runs:
             noticed = name in self.nodes.draining
             known = self._world.instance(name)
             agreed = happened.cause is EndCause.DELETED or (known is not None and known.released)
+            word = EventType.INSTANCE_ENDED if agreed else EventType.INSTANCE_LOST
+            if not happened.told:  # whoever believes that it ended tells when it saw that, and nobody knows it here
+                word = EventType.INSTANCE_STARTED
             self.work.stopped(
                 name,
                 happened.at,
                 saved=False,
                 cause=Cause.LOST_AFTER_NOTICE if noticed else Cause.LOST_WITHOUT_NOTICE,
-                caused_by=event_id(EventType.INSTANCE_ENDED if agreed else EventType.INSTANCE_LOST, self._region, name),
+                caused_by=event_id(word, self._region, name),
             )
         self.nodes.lost(name)
         self.work.ended(name, happened.at)

@@ -133,6 +133,7 @@ NODE_DOES = {
     NodeWord.COVERED: "covered now:",
     NodeWord.UNCOVERED: "no longer covered:",
     NodeWord.HEARD: "heard that it ends:",
+    NodeWord.TAKEN_BACK: "heard that its notice is taken back:",
     NodeWord.DRAINING: "drains:",
     NodeWord.VERIFIED: "drained and verified:",
     NodeWord.OVERRUN: "OVERRAN its drain:",

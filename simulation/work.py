@@ -109,14 +109,18 @@ class Work:
     ) -> None:
         self.workloads = {contract.name: Workload(contract) for contract in contracts}
         self.by_instance: dict[str, Slots] = {}
+        self._written: dict[str, int] = {}
         self.dirty: set[str] = set()
         self._scribes = scribes
         self._record = record
         self._loads_until = loads_until
 
     def booted(self, name: str, *, workload: str, pool: str, paid: Paid, units: int, cause: Cause, now: int) -> None:
-        """A server of ours began to be billed; until it joins, all its slots count as restarting, for its cause."""
+        """A server of ours began to be billed; until it joins, all its slots count as restarting, for its cause. The
+        lines of one that has another's name, which is gone, follow on from those.
+        """
         slots = Slots(name, workload, pool, paid, units, open_since=now, mix=(0, units, 0, 0), cause=cause)
+        slots.lines = self._written.get(name, 0)
         self.by_instance[name] = slots
 
     def joined(self, name: str, now: int) -> None:
@@ -245,6 +249,7 @@ class Work:
         if slots is None:
             return
         self._write_line(slots, now)
+        self._written[name] = slots.lines
         self.workloads[slots.workload].slots.pop(name, None)
         self.dirty.add(name)
 

@@ -264,3 +264,17 @@ def test_a_damaged_copy_is_named_with_what_to_do_and_is_no_word_about_the_remote
         head.touch()
     with pytest.raises(Refused, match=r"is damaged: .*; remove it and try again"):
         cached_copy(address, tmp_path)
+
+
+def test_an_approval_file_came_with_the_merge_that_added_it_to_the_line_last(scratch: Scratch, cache: Path) -> None:
+    path = "approvals/2026-01-01-removal.yaml"
+    (first,) = line(scratch, 1)
+    second = scratch.commit(ESTATE | {path: b"a: 1\n"}, parent=first)
+    third = scratch.commit(ESTATE | {path: b"a: 2\n"}, parent=second)
+    git.follow(scratch.url, "main", None, cache=cache)
+    assert git.brought(scratch.url, third, [path, "approvals/none.yaml"], cache=cache) == {path: second}
+    fourth = scratch.commit(ESTATE, parent=third)
+    fifth = scratch.commit(ESTATE | {path: b"a: 2\n"}, parent=fourth)
+    git.follow(scratch.url, "main", None, cache=cache)
+    assert git.brought(scratch.url, fifth, [path], cache=cache) == {path: fifth}
+    assert git.brought(scratch.url, first, ["ebbtide.yaml"], cache=cache) == {"ebbtide.yaml": first}

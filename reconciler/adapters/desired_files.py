@@ -6,7 +6,7 @@ from both is a rewritten history, and what held goes on holding, untrusted, unti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ class DesiredFiles:
     """`reconciler.ports.DesiredState` over one branch.
 
     `follow` says where its tip is and how that relates to a commit, `estate_at` reads and checks one commit; both raise
-    for what cannot be read, or is no estate.
+    for what cannot be read, or is no estate. `brought` says with which commit each of some files of a tip came.
     """
 
     def __init__(
@@ -32,8 +32,10 @@ class DesiredFiles:
         estate_at: Callable[[str], Estate],
         kept: Path,
         store: Store,
+        brought: Callable[[str, Iterable[str]], Mapping[str, str]] = lambda *_: {},
     ) -> None:
         self._follow, self._estate_at, self._kept, self._store = follow, estate_at, kept, store
+        self._brought = brought
         self._region = region
         self._key = f"accepted-commit/{region}"
         self._held: Desired | None = None
@@ -83,7 +85,9 @@ class DesiredFiles:
                 self._store.put(self._key, tip.encode(), expected=found.revision if found else "")
         except EbbtideError:
             pass  # noted here; whoever leads next proves its tip against the older note
-        return Desired(estate, tip)
+        files = {f"approvals/{one.key.partition('/')[2]}.yaml": one.key for one in estate.approvals}
+        came_with = {files[path]: commit for path, commit in self._brought(tip, files).items()}
+        return Desired(estate, tip, came_with=came_with)
 
     def _still(self, problem: str, marks: tuple[str, ...]) -> Desired:
         """What held before, not trusted; after a restart the commit that was accepted last, if it can be read."""

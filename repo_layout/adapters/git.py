@@ -11,7 +11,7 @@ from pathlib import Path
 import pygit2
 
 from contracts.errors import Refused
-from repo_layout.adapters.git_follow import follow
+from repo_layout.adapters.git_follow import brought, follow
 from repo_layout.adapters.git_index import read_staged
 from repo_layout.adapters.git_open import commit_of, open_for_reading, translated
 from repo_layout.adapters.git_tree import tree_of
@@ -19,7 +19,7 @@ from repo_layout.adapters.worktree import read_worktree
 from repo_layout.tree import Tree
 
 __all__ = [
-    "follow", "merge_base", "named", "paths_between", "read_commit", "read_staged", "read_worktree",
+    "brought", "follow", "merge_base", "named", "paths_between", "read_commit", "read_staged", "read_worktree",
 ]  # fmt: skip
 
 

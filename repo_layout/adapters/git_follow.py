@@ -6,7 +6,9 @@ rewritten branch where it was and reports success. It must not decide what to do
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pygit2
@@ -42,6 +44,37 @@ def follow(remote: str, branch: str, last_verified: str | None, *, cache: Path) 
         raise Transient(f"branch {branch} of {shown(remote)} moved away from {tip} while it was read")
     fork = None if last_verified in {None, tip} else _fork(copy, tip, str(last_verified))
     return follow_on(branch=branch, tip=tip, last_verified=last_verified, fork=fork)
+
+
+FAR = 10_000
+"""Merges that are looked back on for the one that brought a file; an approval expires long before."""
+
+
+def brought(remote: str, tip: str, paths: Iterable[str], *, cache: Path) -> dict[str, str]:
+    """The merge on the branch's own line that brought each file of the tip as it came last; without those of which the
+    history at hand does not tell.
+    """
+    copy, found = cached_copy(remote, cache), {}
+    for path in paths:
+        try:
+            found[path] = _brought(copy, tip, path)
+        except (KeyError, pygit2.GitError):
+            continue
+    return found
+
+
+def _brought(copy: pygit2.Repository, tip: str, path: str) -> str:
+    """Raises `KeyError` for a file that is not there, or older than what is looked back on."""
+    commit = copy[pygit2.Oid(hex=tip)].peel(pygit2.Commit)
+    _ = commit.tree[path]
+    for _ in itertools.repeat(None, FAR):
+        if not commit.parent_ids:
+            return str(commit.id)
+        parent = copy[commit.parent_ids[0]].peel(pygit2.Commit)
+        if path not in parent.tree:
+            return str(commit.id)
+        commit = parent
+    raise KeyError(path)
 
 
 def _fork(copy: pygit2.Repository, tip: str, verified: str) -> str | None:

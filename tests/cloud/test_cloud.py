@@ -96,6 +96,7 @@ def test_waves_with_one_id_are_one_reclaim_over_their_domains() -> None:
     (reclaim,) = driver.cloud.signals("").reclaims
     assert (reclaim.id, reclaim.domains) == ("hall-a", ("d0", "d1"))
     assert len(driver.kinds(HappeningKind.RECLAIM_OPENED)) == 1
+    assert len(driver.kinds(HappeningKind.RECLAIM_WIDENED)) == 1
     driver.wait(3600)
     assert len(driver.kinds(HappeningKind.RECLAIM_CLOSED)) == 1
 
@@ -105,7 +106,9 @@ def test_a_reclaim_that_is_widened_keeps_its_longest_hold() -> None:
     wave(driver, "d0", reclaim="hall-a")
     driver.wait(60)
     driver.cloud.schedule([Wave(driver.state.now, "d1", driver.state.now + 60_000, share=1.0, reclaim="hall-a")])
-    driver.wait(3539)
+    driver.wait(1)
+    assert [happening.at for happening in driver.kinds(HappeningKind.RECLAIM_WIDENED)] == [START + 60_000]
+    driver.wait(3538)
     assert [reclaim.hold_until for reclaim in driver.cloud.signals("").reclaims] == [START + HOUR_MS]
     driver.wait(1)
     assert driver.cloud.signals("").reclaims == ()

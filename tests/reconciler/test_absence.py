@@ -8,17 +8,19 @@ import pytest
 
 from ledger.causes import Cause
 from ledger.events import EventType
-from pools.provider import Advisory, Lifecycle, LifecycleKind, Signals, Status
+from pools.provider import Advisory, Lifecycle, LifecycleKind, Mark, Signals, Status
 from reconciler.census import take
 from reconciler.doubts import BELIEVED_AFTER_MS, BELIEVED_LISTINGS
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.sight import Census, Sight
 from reconciler.steps import StepKind
 from tests.reconciler.builders import (
+    ESTATE,
     FORECAST,
     HOUR,
     MINUTE,
     POOL,
+    REGION,
     SECOND,
     START,
     Region,
@@ -89,7 +91,14 @@ def test_its_word_is_remembered_until_a_listing_follows_it() -> None:
 
 
 def test_a_noticed_node_that_is_shown_and_still_drains_has_not_ended_before_its_time() -> None:
-    noticed = replace(HERE, noticed=True, phase=Phase.DRAINING, ends_at=START + MINUTE)
+    noticed = replace(
+        HERE,
+        noticed=True,
+        phase=Phase.DRAINING,
+        ends_at=START + MINUTE,
+        notices=(("r1", START + MINUTE),),
+        notice_events=(("r1", "notice.received/1"),),
+    )
     census = passed(fleet(noticed), sight(nodes=SHOWN))
     assert after(census).phase is Phase.DRAINING
     assert not census.unexplained, "a notice stands on it: it is no riddle"
@@ -119,6 +128,38 @@ def test_what_the_provider_took_is_told_as_lost_though_we_asked_to_have_it_delet
     agreed = fleet(replace(noticed, release_event="release.asked/1"))
     heard = passed(agreed, sight(now=START + MINUTE, signals=Signals(START + MINUTE, "1", lifecycle=(ends[True],))))
     assert EventType.INSTANCE_LOST not in [e.type for e in heard.events], "an agreed return is no loss"
+
+
+def word(at: int, kind: LifecycleKind = LifecycleKind.DELETED) -> Signals:
+    """The provider says that it took the server at `at`."""
+    mark = Mark(ESTATE, REGION, HERE.name, HERE.epoch, HERE.workload, HERE.units, HERE.paid.value)
+    end = Lifecycle(at, kind, HERE.server, HERE.name, POOL, "", HERE.project, mark, taken=True)
+    return Signals(at, "1", lifecycle=(end,))
+
+
+def told_lost(census: Census) -> list[tuple[str, int]]:
+    return [(e.id, e.occurred_at) for e in census.events if e.type is EventType.INSTANCE_LOST]
+
+
+def test_the_providers_time_of_a_loss_stands_whatever_our_clock_says() -> None:
+    behind = passed(fleet(HERE), sight(now=START - MINUTE, signals=word(START)))
+    assert told_lost(behind) == [(f"instance.lost/north/{HERE.name}", START)]
+
+
+def test_what_was_believed_lost_is_told_once_more_by_the_providers_word() -> None:
+    believed = lost()
+    (belief,) = {i.cause_event for i in believed.instances.values()}
+    assert belief == f"instance.lost/north/{HERE.name}/{START}"
+    heard = passed(believed, sight(now=START + MINUTE, signals=word(START - SECOND)))
+    assert told_lost(heard) == [(f"instance.lost/north/{HERE.name}", START - SECOND)]
+    assert not told_lost(passed(heard.fleet, sight(now=START + MINUTE, signals=word(START - SECOND)))), "once"
+
+
+def test_one_that_failed_before_it_ran_is_not_lost_while_nobody_says_that_it_is_gone() -> None:
+    asked = replace(HERE, phase=Phase.BOOTING, started_at=0, joined_at=0, requested_at=START - SECOND)
+    census = passed(fleet(asked), sight(signals=word(START, LifecycleKind.FAILED)))
+    assert not told_lost(census)
+    assert after(census).supply
 
 
 def test_a_release_is_over_when_its_end_has_passed_whatever_its_scheduler_still_shows() -> None:
@@ -165,7 +206,7 @@ def test_what_was_held_to_be_gone_and_is_listed_again_is_ours_in_its_own_phase()
     assert types(census) == [EventType.INSTANCE_FOUND]
     (found,) = census.events
     assert found.cause is Cause.FOUND_AGAIN
-    assert found.caused_by == f"instance.lost/north/{HERE.name}"
+    assert found.caused_by == f"instance.lost/north/{HERE.name}/{START}"
     assert found.data == {"to_ms": 0}, "its bill was not said to have an end"
 
 
@@ -186,7 +227,7 @@ def test_one_that_is_found_again_and_lost_once_more_has_another_loss_and_another
     events = [*gone.events, *passed(gone.fleet, sight(now=START + 63 * MINUTE)).events]
     ids = {event.id for event in events}
     assert ids == {
-        f"instance.lost/north/{HERE.name}/{START + MINUTE}",
+        f"instance.lost/north/{HERE.name}/{START + 2 * MINUTE}",
         f"instance.ended/north/{HERE.name}/{START + 2 * MINUTE}",
     }
     assert {event.occurred_at for event in events} == {START + 2 * MINUTE}

@@ -146,9 +146,10 @@ def test_a_leader_without_a_memory_tells_the_start_of_what_was_adopted_to_the_le
     region.cycles(3)
     region.reconciler = region.leader()
     region.cycles(3)
-    told = [e for e in region.told(EventType.INSTANCE_STARTED) if e.instance == "old-forecast-1"]
-    assert len(told) == 2
-    assert replace(told[1], recorded_at=told[0].recorded_at, epoch=told[0].epoch) == told[0]
+    for type_ in (EventType.INSTANCE_REQUESTED, EventType.INSTANCE_STARTED):
+        told = [e for e in region.told(type_) if e.instance == "old-forecast-1"]
+        assert len(told) == 2
+        assert replace(told[1], recorded_at=told[0].recorded_at, epoch=told[0].epoch) == told[0]
 
 
 def test_a_disowned_server_keeps_running_without_our_mark() -> None:

@@ -229,6 +229,7 @@ def test_what_the_authority_cannot_pay_in_full_is_granted_in_part_and_the_approv
     assert ruling.granted == {FORECAST: 2}
     assert ruling.paged == [FORECAST]
     (event,) = [e for e in ruling.events if e.type is EventType.GUARD_REFUSED]
+    assert event.id.endswith(f"/{event.occurred_at}"), "an epoch may serve again, and page anew"
     assert (event.data["units"], event.data["left"], event.data["approver"]) == (3, "2.000000", "head-of-cloud")
 
 

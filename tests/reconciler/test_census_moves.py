@@ -33,6 +33,14 @@ def test_a_move_that_only_the_listing_shows_is_billed_from_then_on() -> None:
     assert not passed(fleet(here), sight(row(here, pool="", status=Status.MOVED))).events  # nobody says where
 
 
+def test_a_listing_from_before_a_move_moves_nothing_back() -> None:
+    here = instance()
+    said = Signals(START, "1", lifecycle=(Lifecycle(START - MINUTE, LifecycleKind.MOVED, "", here.name, OTHER_POOL),))
+    lying = passed(fleet(here), sight(row(here), signals=said))
+    assert [(e.occurred_at, e.pool) for e in lying.events] == [(START - MINUTE, OTHER_POOL)]
+    assert after(lying).pool == OTHER_POOL
+
+
 def test_a_server_that_moved_before_its_start_was_heard_is_billed_where_it_started() -> None:
     asked = booting(server="server-1")
     first = asked.pool
@@ -46,3 +54,13 @@ def test_a_server_that_moved_before_its_start_was_heard_is_billed_where_it_start
         (EventType.INSTANCE_STARTED, first),
         (EventType.INSTANCE_MOVED, OTHER_POOL),
     ]
+
+
+def test_a_listing_that_shows_where_a_moved_server_once_was_tells_no_move_back() -> None:
+    here = instance()
+    said = Signals(START, "1", lifecycle=(Lifecycle(START - MINUTE, LifecycleKind.MOVED, "", here.name, OTHER_POOL),))
+    moved = passed(fleet(here), sight(row(here, pool=OTHER_POOL, status=Status.MOVED), signals=said))
+    stale = passed(moved.fleet, sight(row(here)))
+    assert (after(stale).pool, stale.events) == (OTHER_POOL, [])
+    back = Signals(START, "2", lifecycle=(Lifecycle(START, LifecycleKind.MOVED, "", here.name, here.pool),))
+    assert after(passed(stale.fleet, sight(row(here), signals=back))).pool == here.pool

@@ -261,6 +261,14 @@ def test_one_that_became_a_node_after_its_release_was_decided_is_drained_before_
     assert kinds(found(fleet(surprised))) == [StepKind.RELEASE]
 
 
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_server_that_was_no_node_yet_ends_by_the_word_of_a_scheduler_that_answers(silent: bool) -> None:
+    released = booting(1, released=True, ends_at=START - SECOND)
+    claims = {FORECAST: Claim(FORECAST, 0, 8, held=silent)}
+    leaving = fleet(replace(released, phase=Phase.DRAINING))
+    assert kinds(found(leaving, claims=claims)) == ([] if silent else [StepKind.DELETE])
+
+
 @pytest.mark.parametrize(("left_s", "expected"), [(60, []), (0, [StepKind.DELETE])], ids=["not yet", "its end came"])
 def test_one_that_became_a_node_and_was_noticed_after_its_release_goes_at_the_end_that_it_was_told(
     left_s: int, expected: list[StepKind]

@@ -228,6 +228,14 @@ def test_what_did_not_go_out_is_given_back_by_the_fleet_that_judged_it() -> None
     assert sum(count for _, count in returned.released) == 0
 
 
+def test_a_return_that_was_told_and_refused_counts_since_it_is_asked_again_without_counting() -> None:
+    known, after = fleet(instance(1)), fleet(instance(1, release_event="told"))
+    steps = [about(StepKind.RELEASE, 1)]
+    state = judged(*steps, known=known).state
+    assert give_back(state, START, steps, known, after) == state
+    assert give_back(state, START, steps, known, known).released == ()
+
+
 # -- the ramp ---------------------------------------------------------------------------------------------------------
 
 

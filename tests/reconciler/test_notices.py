@@ -179,3 +179,19 @@ def test_what_is_lost_in_a_drill_says_so_and_speaks_against_no_pool() -> None:
     assert not list(_interrupted(part(), census))
     real = take(heard(fleet(known), notice(known)).fleet, sight(nodes={}), scribe())
     assert list(_interrupted(part(), real))
+
+
+def test_a_withdrawal_of_a_notice_that_never_came_tells_both() -> None:
+    census = heard(fleet(HERE), notice(HERE, withdrawn=True))
+    assert one(census).supply
+    received, withdrawn = census.events
+    assert (received.type, withdrawn.type) == (EventType.NOTICE_RECEIVED, EventType.NOTICE_WITHDRAWN)
+    assert withdrawn.caused_by == received.id
+    assert received == heard(fleet(HERE), notice(HERE)).events[0], "as the notice itself would have been told"
+
+
+def test_a_loss_leads_to_the_notice_that_stands() -> None:
+    first, second = notice(HERE), notice(HERE, reclaim="rc-2", ends=2 * WINDOW)
+    known = heard(fleet(HERE), first, second).fleet
+    stays = one(heard(known, replace(first, withdrawn=True)))
+    assert stays.first_notice == (START + 2 * WINDOW, f"notice.received/north/{second.id}/{HERE.name}")

@@ -114,6 +114,19 @@ def test_an_approval_that_comes_with_the_commit_lets_it_go_once() -> None:
     assert again.approved is None
 
 
+def test_an_approval_speaks_of_the_commit_that_brought_it_and_of_nothing_that_came_after() -> None:
+    """Both came between two looks: the one that it came with was never desired here."""
+    late = judge(part({}, approval()), THIRD, BASE, came_with={approval().key: SECOND}, now=START)
+    assert (late.waiting is not None, late.approved) == (True, None)
+    seen = judged({FORECAST: 40})
+    late = judge(part({}, approval()), THIRD, seen.baseline, came_with={approval().key: SECOND}, now=START)
+    assert late.approved is not None
+    assert late.waiting is not None
+    assert late.waiting.taken == {FORECAST: 40}
+    with_it = judge(part({}, approval()), THIRD, BASE, came_with={approval().key: THIRD}, now=START)
+    assert with_it.waiting is None
+
+
 @pytest.mark.parametrize(
     "no",
     [

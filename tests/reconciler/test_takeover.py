@@ -224,6 +224,17 @@ def test_what_came_and_went_is_told_with_the_providers_times_under_the_ids_that_
     assert (census.fleet.instances, census.fleet.debts, census.losses, census.notices) == ({}, (), [], [])
 
 
+def test_an_adopted_server_that_came_and_went_was_billed_from_when_it_was_ours() -> None:
+    mark = replace(marked(), name="old-1", since=ACTIVE + MINUTE)
+    before = said(LifecycleKind.ACTIVE, ACTIVE, None, name="old-1")
+    gone = said(LifecycleKind.DELETED, ENDED, mark)
+    census = passed(fleet(), sight(signals=stream(before, gone)))
+    assert [(event.type, event.occurred_at) for event in census.events] == [
+        (EventType.INSTANCE_STARTED, ACTIVE + MINUTE),
+        (EventType.INSTANCE_ENDED, ENDED),
+    ]
+
+
 def test_who_remembered_it_tells_the_same_events() -> None:
     shown = sight(signals=stream(*life(marked()), notices=(notice(),)))
     before = instance(started_at=0, requested_at=BORN, busy_units=0)

@@ -10,6 +10,7 @@ from contracts.errors import Transient
 from ledger.causes import Cause
 from ledger.events import EventType, Paid
 from pools.provider import LifecycleKind, Mark, Server, Status
+from reconciler.blast_radius import spends
 from reconciler.census import take
 from reconciler.claims import Claim
 from reconciler.fleet import Fleet, Phase
@@ -35,6 +36,7 @@ from tests.reconciler.builders import (
     row,
     scribe,
     sight,
+    step,
 )
 
 
@@ -70,6 +72,13 @@ def test_a_twin_counts_as_a_release() -> None:
     twin_of(region, name)
     region.cycle()
     assert sum(number for _, number in region.reconciler.memory.guard.released) == 1
+
+
+def test_a_twin_of_fallback_counts_as_none_since_nobodys_money_is_behind_it() -> None:
+    known = fleet(instance(paid=Paid.FALLBACK))
+    second = step(StepKind.DELETE, 1, server="server-2", cause=Cause.TWIN, paid=Paid.FALLBACK)
+    assert spends(second, known) is None
+    assert spends(replace(second, paid=Paid.RECLAIMABLE), known) is StepKind.RELEASE
 
 
 def test_what_the_provider_says_of_the_twin_is_not_said_of_the_one_we_know() -> None:
@@ -209,6 +218,13 @@ def test_a_second_server_counts_where_it_stands() -> None:
     assert set(spread(twin).group_units.values()) == {2}
     assert (spread(lost).domain_units, spread(lost).unknown_units) == ({}, 2)
     assert spread(floor) == spread()
+
+
+def test_the_number_of_pools_is_judged_also_while_nobody_can_offer_anything() -> None:
+    plan = part()
+    claimed = {c.name: Claim(c.name, 4, 8) for c in plan.contracts}
+    spread = spreads_of(plan, Fleet(), claimed, {}, growing=frozenset({FORECAST}))[FORECAST]
+    assert spread.largest == plan.eligible_units[FORECAST, OTHER_POOL]
 
 
 def test_what_no_notice_would_reach_stands_in_its_bounds_and_is_no_supply() -> None:

@@ -1,11 +1,11 @@
-"""What one leader decided to give back, and no node heard of, another leader may decide anew."""
+"""Words that reach a node late, or never: returns that another leader may decide anew, notices that were taken back."""
 
 from __future__ import annotations
 
 import pytest
 
 from simulation.chronicle import Call, NodeWord
-from tests.reconciler.builders import REGION
+from tests.reconciler.builders import MINUTE, REGION
 from tests.simulation.chronicles import asked_back, grown
 
 # -- drains -----------------------------------------------------------------------------------------------------------
@@ -23,3 +23,46 @@ def test_what_no_node_heard_of_another_leader_may_decide_anew(heard: bool, anoth
     story.act(Call.ASK_RETURN, "r0", server="", project="", ends_at=story.at + 9, epoch=story.epoch + another)
     told = [b.sentence for b in story.broken() if b.checker == "check_debts.ReleasedOnce"]
     assert any(" and at " in sentence for sentence in told) is (heard or not another)
+
+
+@pytest.mark.parametrize(
+    ("drains", "another", "wrong"), [(False, False, True), (False, True, False), (True, True, True)]
+)
+def test_a_return_that_no_node_heard_of_binds_who_asked_for_it(drains: bool, another: bool, wrong: bool) -> None:
+    story = grown()
+    story.want(11)
+    story.looks(6)
+    ends_at = asked_back(story, "r0")
+    if drains:
+        story.node("r0", NodeWord.HEARD, ends_at=ends_at)
+        story.node("r0", NodeWord.DRAINING, ends_at=ends_at)
+    if another:
+        story.lead("b", story.epoch + 1)
+    story.looks(12, replica="b" if another else "a")
+    assert ("check_liveness.Drained" in story.breaks()) is wrong
+
+
+@pytest.mark.parametrize("first", [False, True], ids=["after its notice", "before its notice"])
+def test_a_notice_that_was_taken_back_opens_no_drain(first: bool) -> None:
+    story = grown()
+    words = [NodeWord.HEARD, NodeWord.TAKEN_BACK]
+    for word in reversed(words) if first else words:
+        story.node("r0", word, notice="n-1", ends_at=story.at + 2 * MINUTE)
+    story.wait(MINUTE)
+    assert "check_drains.Windows" not in story.breaks()
+    story.node("r0", NodeWord.HEARD, notice="n-2", ends_at=story.at + 2 * MINUTE)
+    story.wait(MINUTE)
+    assert "check_drains.Windows" in story.breaks()
+
+
+@pytest.mark.parametrize(
+    ("late", "until", "wrong"),
+    [(0, 120_000, False), (0, 120_001, True), (60_001, 120_000, False), (60_001, 120_001, True)],
+)
+def test_a_drain_works_to_the_earliest_honest_end(late: int, until: int, wrong: bool) -> None:
+    story = grown()
+    story.node("r0", NodeWord.HEARD, ends_at=story.at - late if late else story.at + 120_000)
+    story.node("r0", NodeWord.DRAINING, ends_at=story.at + until)
+    story.wait(1000)
+    story.node("r0", NodeWord.VERIFIED)
+    assert ("check_drains.Windows" in story.breaks()) is wrong

@@ -172,18 +172,26 @@ def test_no_event_is_told_in_two_versions(change: dict[str, object]) -> None:
     assert "check_told.Versions" in story.breaks()
 
 
-def test_a_loss_that_a_listing_made_up_is_corrected_to_the_true_end_and_to_nothing_else() -> None:
-    for hidden, true, wrong in ((True, True, False), (True, False, True), (False, True, True)):
+def test_what_was_believed_lost_stands_beside_the_providers_word_and_never_under_its_id() -> None:
+    asked = f"instance.requested/{REGION}/r0"
+    for beside in (True, False):
         story = grown()
-        story.look(hidden=frozenset({"s-r0"} if hidden else set()))
-        asked = f"instance.requested/{REGION}/r0"
-        story.lost("r0", asked)
+        story.look(hidden=frozenset({"s-r0"}))
+        story.lost("r0", asked, subject=f"r0/{story.at}" if beside else "")
         story.wait(MINUTE)
         story.gone("r0", EndCause.LOST, asked)
-        if not true:
-            last = story.told.events["a"].pop()
-            story.told.events["a"].append(replace(last, occurred_at=last.occurred_at + 1))
-        assert ("check_told.Versions" in story.breaks()) is wrong
+        breaks = story.breaks()
+        assert ("check_told.Versions" in breaks) is not beside
+        assert "check_told.Losses" not in breaks
+
+
+def test_one_term_believes_a_loss_once() -> None:
+    story = grown()
+    story.look(hidden=frozenset({"s-r0"}))
+    for _ in range(2):
+        story.lost("r0", f"instance.requested/{REGION}/r0", subject=f"r0/{story.at}")
+        story.wait(MINUTE)
+    assert "check_told.Losses" in story.breaks()
 
 
 def test_every_loss_is_told() -> None:

@@ -1,0 +1,90 @@
+"""What is owed for a notice or a loss: paid by whoever saw it happen, and never a second time by who comes after."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ledger.causes import Cause
+from ledger.events import EventType
+from pools.provider import Lifecycle, LifecycleKind, Notice, NoticeKind, Signals
+from reconciler.census import take
+from reconciler.fleet import Debt, Fleet
+from reconciler.sight import Census, Sight
+from reconciler.steady import not_ahead
+from tests.reconciler.builders import FORECAST, MINUTE, SECOND, START, Region, fleet, instance, node, row, scribe, sight
+
+HERE, THERE = instance(), instance(2)
+OWED = Debt(FORECAST, "eb-north-1-000777", Cause.NOTICE, "notice.received/north/n")
+
+
+def said(at: int) -> Signals:
+    notice = Notice("n", HERE.server, HERE.name, HERE.pool, "rc", NoticeKind.RECLAIM, at, at + 2 * MINUTE)
+    return Signals(START, "1", notices=(notice,))
+
+
+def shown(signals: Signals, **more: bool) -> Sight:
+    nodes = {one.name: node(one) for one in (HERE, THERE)}
+    return sight(row(HERE), row(THERE), signals=signals, nodes=nodes, **more)
+
+
+def passed(known: Fleet, seen: Sight, epoch: int = 2) -> Census:
+    return take(known, seen, replace(scribe(seen.now), epoch=epoch))
+
+
+def owed(census: Census) -> list[str]:
+    return [debt.instance for debt in census.fleet.debts]
+
+
+def test_who_saw_all_that_happened_owes_for_it() -> None:
+    assert owed(passed(fleet(HERE, THERE), shown(said(START - SECOND)))) == [HERE.name]
+
+
+def test_an_empty_memory_owes_nothing_for_what_was_said_before_it() -> None:
+    census = passed(fleet(), shown(said(START - SECOND)))
+    assert census.fleet.instances[HERE.name].noticed
+    assert not owed(census)
+
+
+def test_it_owes_for_what_is_said_later() -> None:
+    first = passed(fleet(), shown(Signals(START, "1")))
+    later = replace(shown(said(START + SECOND)), now=START + MINUTE)
+    assert owed(passed(first.fleet, later)) == [HERE.name]
+
+
+def test_where_others_bought_something_they_may_have_paid_every_debt() -> None:
+    known = replace(fleet(HERE), debts=(OWED,))
+    assert not owed(passed(known, shown(said(START - SECOND))))
+
+
+def test_what_this_term_asked_for_itself_pays_for_nothing_else() -> None:
+    known = replace(fleet(HERE), debts=(OWED,))
+    assert owed(passed(known, shown(Signals(START, "1")), epoch=1)) == [OWED.instance]
+
+
+def test_a_term_of_which_nothing_is_remembered_may_have_paid_every_debt() -> None:
+    known = replace(fleet(HERE, THERE), debts=(OWED,))
+    assert owed(passed(known, shown(Signals(START, "1")))) == [OWED.instance]
+    assert not owed(passed(known, shown(said(START - SECOND), after_others=True)))
+
+
+def test_what_was_lost_in_such_a_term_is_not_owed() -> None:
+    gone = Lifecycle(START - SECOND, LifecycleKind.DELETED, HERE.server, HERE.name, HERE.pool, taken=True)
+    seen = sight(row(THERE), signals=Signals(START, "1", lifecycle=(gone,)), nodes={THERE.name: node(THERE)})
+    assert owed(passed(fleet(HERE, THERE), seen)) == [HERE.name]
+    late = passed(fleet(HERE, THERE), replace(seen, after_others=True))
+    assert (owed(late), [loss.instance.name for loss in late.losses]) == ([], [HERE.name])
+
+
+def test_a_clock_that_ran_ahead_forgives_nothing_that_is_yet_to_come() -> None:
+    region = Region()
+    memory = replace(region.reconciler.memory, fleet=replace(Fleet(), answered_until=START + MINUTE))
+    assert not_ahead(memory, START).fleet.answered_until == START
+
+
+def test_a_create_that_was_asked_again_has_not_failed_yet() -> None:
+    region = Region()
+    region.cloud.script.fail("create", times=20)
+    region.schedulers.want(FORECAST, 4)
+    for _ in range(4):
+        region.cycle(seconds=50)
+    assert not region.told(EventType.INSTANCE_FAILED)
