@@ -5,7 +5,7 @@ and workloads stay as many and each holds more. The region fills for an hour and
 measured, each part of a cycle by itself. A journal is kept in memory, events as well. Every size is a process of its
 own, for its memory. The last line is one JSON object.
 
-    python -m benchmarks.curve [--factors 1,4,15,64] [--region R] [--picture FILE]
+    python -m benchmarks.curve [--factors 1,4,15,80] [--region R] [--picture FILE]
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from simulation.day import DAY_MS, Day
 from simulation.day import setting as day_setting
 from simulation.site import Site
 
-FACTORS = (1, 4, 15, 64)
+FACTORS = (1, 4, 15, 80)
 FILL_MS, MEASURED_MS = 90 * 60_000, 30 * 60_000
 COUNTS = ("release_count", "acquire_count", "replace_count", "call_rate", "call_burst")
 
