@@ -239,8 +239,8 @@ MUTATIONS = (
               "    if not step.pool:\n        return Refusal(step, Cause.RECLAIM_OPEN"),
          Edit("reconciler/desired.py", "    closed = closed_pools(part, facts.now, facts.reclaims)",
               "    closed = closed_pools(part, facts.now, ())"),
-         Edit("reconciler/desired.py", "        room = facts.room.get(domain, Resources())",
-              "        room = Resources(10**6, 10**9, 10**6, 10**6)")),
+         Edit("reconciler/desired.py", "        capacity = facts.room.get(domain, Resources()).plus(held)",
+              "        capacity = Resources(10**6, 10**9, 10**6, 10**6)")),
         faults="reclaim,hall_wave,two_halls",
     ),
     Mutation(
@@ -311,8 +311,8 @@ MUTATIONS = (
     ),
     Mutation(
         "others-acts-ignored", "a memory that others have acted beyond is not gone on with", "check_debts.PaidOnce",
-        (Edit(LOGBOOK, "        return Memory() if beyond else at_term(memory, self._ports.clock())",
-              "        return at_term(memory, self._ports.clock())"),),
+        (Edit(LOGBOOK, "            owned = Memory() if beyond else at_term(memory, self._ports.clock())",
+              "            owned = at_term(memory, self._ports.clock())"),),
         faults="crash,pause,store_cut,control_down,reclaim,commit_maxima", needs="crash,pause",
     ),
     Mutation(

@@ -52,7 +52,7 @@ def adopted(instance: Instance, *, at: int, scribe: Scribe) -> tuple[Instance, t
     request = scribe.event(
         EventType.INSTANCE_REQUESTED,
         after.name,
-        purpose(after, scribe.region),
+        purpose(after, scribe.seat),
         at=at,
         workload=after.workload,
         pool=after.pool,

@@ -69,8 +69,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         if row is not None:
             after = _seen(census, before, row, sight, scribe)
         elif before.project in sight.complete:
-            ended_at = before.ended_at or told.get(name, 0)
-            after = missing(census, before, ended_at, sight, scribe, believable=believable)
+            after = missing(census, before, before.ended_at or told.get(name, 0), sight, scribe, believable=believable)
         else:
             after = before
         silent = after.workload in sight.silent_workloads
@@ -88,7 +87,6 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     census.twins, waiting = sort_twins(twins, fleet.instances, instances, complete=sight.complete, epoch=scribe.epoch)
     census.strays = [*sorted_rows.strays, *waiting]
     census.events += tell_strays(census.strays, fleet.quarantined, scribe)
-    unheard = [number_in(back.name, sight.seat) for back in census.restored if back.name not in fleet.instances]
     census.fleet = replace(
         fleet,
         instances=instances,
@@ -96,10 +94,19 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         quarantined=frozenset(s.row.id for s in census.strays) | (frozenset() if sight.whole else fleet.quarantined),
         twins=fleet.twins & {twin.row.id for twin in twins} if sight.whole else fleet.twins,
         unlisted=unseen,
-        sequence=max(fleet.sequence, 1 + max(unheard, default=0)),
+        sequence=max(fleet.sequence, 1 + _numbered(census, sight)),
         answered_until=answered_until,
     )
     return census
+
+
+def _numbered(census: Census, sight: Sight) -> int:
+    """The largest number in a name that listing or stream know and the fleet did not. An epoch may serve again where
+    store and disks were lost: a number that was ever given is not given again.
+    """
+    named = {back.name for back in census.restored} | {happened.name for happened in sight.signals.lifecycle}
+    known = census.fleet.instances
+    return max((number_in(name, sight.seat) for name in named if name not in known), default=0)
 
 
 def _owing(fleet: Fleet, census: Census, sight: Sight, scribe: Scribe) -> tuple[int, dict[str, Debt]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from contracts.errors import Refused
 
@@ -79,6 +80,7 @@ def write_lease(lease: Lease) -> bytes:
     return (_to_text(fields) + "\n").encode()
 
 
+@lru_cache(maxsize=16)  # a replica that looks on reads the same record several times a term
 def read_lease(raw: bytes) -> Lease:
     """The record that was written so; `Refused` for anything else, because damage does not say that nobody leads."""
     try:

@@ -14,10 +14,10 @@ from contracts.errors import EbbtideError
 from ledger.events import Event
 from reconciler.acting import Ports
 from reconciler.answers import answered, asked
-from reconciler.appraisal import Appraiser
+from reconciler.appraisal import Appraiser, Learnt
 from reconciler.baselines import Baselines
 from reconciler.cycle import Memory
-from reconciler.lessons import learnt_of, lessons_of
+from reconciler.lessons import Lessons, learnt_of, lessons_of
 from reconciler.resume import Resumed, at_term, resume
 from reconciler.saved import Saved, Writer, decode
 from reconciler.steps import Step
@@ -39,6 +39,7 @@ class Logbook:
         self.lineage = ""
         self._ports, self._appraiser, self._seat = ports, appraiser, seat
         self._writer = Writer()
+        self._lessons: tuple[Learnt, Lessons] | None = None
         self.baselines = Baselines(ports.store, seat=seat)
         self._owned_in = 0
 
@@ -111,11 +112,18 @@ class Logbook:
             position=position,
             lineage=self.lineage,
             memory=memory,
-            lessons=lessons_of(self._appraiser.learnt),
+            lessons=self._learnt(),
             intents=tuple(intents),
             events=(*told, *announced),
         )
         return self._save(saved) and self._record(saved.events, keep=told)
+
+    def _learnt(self) -> Lessons:
+        """What lasts of all that was learnt; nothing is learnt between most notes."""
+        learnt = self._appraiser.learnt
+        if self._lessons is None or self._lessons[0] is not learnt:
+            self._lessons = learnt, lessons_of(learnt)
+        return self._lessons[1]
 
     def _save(self, saved: Saved) -> bool:
         journal = self._ports.journal

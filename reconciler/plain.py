@@ -79,13 +79,15 @@ def record(class_: type, *, without: frozenset[str] = frozenset()) -> Form:
     parts = members(class_, without=without)
     by_name = {part.name: part for part in parts}
     needed = {part.name for part in parts if part.needed}
+    # a journal is written twice a cycle: what a field needs is looked up once, and its default is mostly there itself
+    written = tuple((part.name, part.form.dump, part.default, part.needed) for part in parts)
 
     def dump(value: object) -> Plain:
         said: dict[str, Plain] = {}
-        for part in parts:
-            held = getattr(value, part.name)
-            if part.needed or held != part.default:
-                said[part.name] = part.form.dump(held)
+        for name, form_dump, default, always in written:
+            held = getattr(value, name)
+            if always or (held is not default and held != default):
+                said[name] = held if form_dump is _as_it_is else form_dump(held)
         return said
 
     def load(said: Plain) -> object:
@@ -103,13 +105,18 @@ def _default(field: Field[object]) -> object:
     return field.default_factory() if field.default_factory is not MISSING else field.default
 
 
+def _as_it_is(value: object) -> Plain:
+    """A scalar is plain already."""
+    return value  # type: ignore[return-value]  # the declared type is a plain one
+
+
 def _scalar(type_: type) -> Form:
     def load(said: Plain) -> object:
         if type(said) is not type_:
             raise Refused(f"{str(said)[:40]!r} is no {type_.__name__}")
         return said
 
-    return Form(lambda value: value, load)  # type: ignore[arg-type, return-value]  # a scalar is plain as it is
+    return Form(_as_it_is, load)
 
 
 def _decimal(said: Plain) -> object:
@@ -170,7 +177,7 @@ def _list(said: Plain) -> list[Plain]:
 def _run(inner: object) -> Form:
     form = form_of(inner)
     return Form(
-        lambda value: [form.dump(one) for one in value],  # type: ignore[attr-defined]  # the declared type is a tuple
+        lambda value: list(value) if form.dump is _as_it_is else [form.dump(one) for one in value],  # type: ignore[call-overload, attr-defined]  # the declared type is a tuple
         lambda said: tuple(form.load(one) for one in _list(said)),
     )
 

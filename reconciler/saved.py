@@ -91,7 +91,7 @@ class Writer:
         said = []
         for part in parts:
             held = getattr(value, part.name)
-            if part.needed or held != part.default:
+            if part.needed or (held is not part.default and held != part.default):
                 said.append(f'"{part.name}":{self._text(f"{where}.{part.name}", part, held)}')
         return "{" + ",\n".join(said) + "}"
 

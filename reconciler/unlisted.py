@@ -9,7 +9,7 @@ listing. Nothing else follows: it comes back from its mark alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 
 from pools.provider import Lifecycle
@@ -21,11 +21,13 @@ from reconciler.sight import Sight
 
 def unlisted(before: Mapping[str, Unlisted], instances: Mapping[str, Instance], sight: Sight) -> dict[str, Unlisted]:
     """What others show now or showed before, and nobody contradicts; `since` is set once a whole listing lacks it."""
-    shown, broken = _shown(sight), dict(_rows_without_ids(sight))
-    known: dict[str, Unlisted] = {}
-    for name, one in (*before.items(), *broken.items(), *_begun(sight), *_nodes(sight)):
-        if name not in known and name not in instances and name not in shown:
-            known[name] = one
+    broken = dict(_rows_without_ids(sight))
+    found: dict[str, Unlisted] = {}
+    for name, one in (*before.items(), *broken.items(), *_begun(sight), *_nodes(sight, instances)):
+        if name not in instances:
+            found.setdefault(name, one)
+    shown = _shown(found, sight)
+    known = {name: one for name, one in found.items() if name not in shown}
     ended = {(end.name, end.server) for end in sight.signals.lifecycle if end.kind in ENDS}
     return {
         name: _lacked(one, sight)
@@ -39,15 +41,17 @@ def counted(known: Mapping[str, Unlisted], sight: Sight) -> list[str]:
     return [name for name, one in known.items() if one.since > sight.accepted_at and _whole_for(one, sight)]
 
 
-def _shown(sight: Sight) -> set[str]:
-    rows = [row for row in sight.listing.servers if row.id] if sight.listing else []
-    return {row.name for row in rows} | {row.mark.name for row in rows if row.mark is not None}
+def _shown(names: Mapping[str, Unlisted], sight: Sight) -> set[str]:
+    """Those of the names that a row is called by, or marked with; of a large fleet nearly all rows are others."""
+    rows = [row for row in sight.listing.servers if row.id] if sight.listing and names else []
+    called = {row.name for row in rows if row.name in names}
+    return called | {row.mark.name for row in rows if row.mark is not None and row.mark.name in names}
 
 
 def _rows_without_ids(sight: Sight) -> Iterator[tuple[str, Unlisted]]:
     for row in sight.listing.servers if sight.listing else ():
-        mark = row.mark
-        if mark and not row.id and mark.owner == sight.owner:
+        mark = None if row.id else row.mark
+        if mark and mark.owner == sight.owner:
             yield mark.name, Unlisted(row.created_at, project=row.project, workload=mark.workload)
 
 
@@ -65,9 +69,10 @@ def _ours(one: Lifecycle, sight: Sight) -> bool:
     return ours and one.project in sight.projects
 
 
-def _nodes(sight: Sight) -> Iterator[tuple[str, Unlisted]]:
+def _nodes(sight: Sight, instances: Container[str]) -> Iterator[tuple[str, Unlisted]]:
     for name, view in sight.nodes.items():
-        yield name, Unlisted(view.joined_at)
+        if name not in instances:
+            yield name, Unlisted(view.joined_at)
 
 
 def _told_over(name: str, one: Unlisted, ended: set[tuple[str, str]]) -> bool:

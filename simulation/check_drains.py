@@ -196,7 +196,8 @@ class Outcomes(Checker):
         streamed = scene.streamed
         for event in self._causes:
             cause = scene.events.get(event.caused_by)
-            if cause is None and event.caused_by not in streamed and event.instance in self._heard:
+            notice = event.caused_by.startswith(f"{EventType.NOTICE_RECEIVED.value}/")
+            if cause is None and notice and event.caused_by not in streamed and event.instance in self._heard:
                 continue  # a notice that reached the node and not the stream
             about = cause is not None and cause.type in BEGIN_DRAINS and cause.instance == event.instance
             if not about:

@@ -21,6 +21,7 @@ from reconciler.steps import StepKind
 from tests.reconciler.builders import (
     ESTATE,
     FORECAST,
+    KEPT,
     MINUTE,
     OTHER_POOL,
     POOL,
@@ -224,12 +225,25 @@ def test_what_came_and_went_is_told_with_the_providers_times_under_the_ids_that_
     assert (census.fleet.instances, census.fleet.debts, census.losses, census.notices) == ({}, (), [], [])
 
 
+def test_a_number_that_the_stream_knows_is_not_given_again() -> None:
+    assert passed(fleet(), sight(signals=stream(*life(marked(1041))))).fleet.sequence == 1042
+
+
+def test_where_it_stood_at_its_end_is_the_providers_word() -> None:
+    ends = tuple(replace(one, pool=KEPT if one.kind is LifecycleKind.DELETED else POOL) for one in life(marked()))
+    for known in (fleet(), fleet(instance(started_at=0, requested_at=BORN, pool=""))):
+        told = {event.type: event.pool for event in passed(known, sight(signals=stream(*ends))).events}
+        assert told[EventType.INSTANCE_LOST] == KEPT
+        assert told[EventType.INSTANCE_ENDED] == ""
+
+
 def test_an_adopted_server_that_came_and_went_was_billed_from_when_it_was_ours() -> None:
     mark = replace(marked(), name="old-1", since=ACTIVE + MINUTE)
     before = said(LifecycleKind.ACTIVE, ACTIVE, None, name="old-1")
     gone = said(LifecycleKind.DELETED, ENDED, mark)
     census = passed(fleet(), sight(signals=stream(before, gone)))
     assert [(event.type, event.occurred_at) for event in census.events] == [
+        (EventType.INSTANCE_REQUESTED, ACTIVE + MINUTE),
         (EventType.INSTANCE_STARTED, ACTIVE + MINUTE),
         (EventType.INSTANCE_ENDED, ENDED),
     ]

@@ -245,32 +245,6 @@ def test_no_withdrawal_is_told_that_nobody_said() -> None:
     assert "check_told.Notices" in story.breaks()
 
 
-def test_every_cause_is_in_the_ledger() -> None:
-    for cause in ("", "nothing"):
-        story = eventful()
-        story.event(EventType.INSTANCE_JOINED, "r1", instance="r1", workload=FORECAST, caused_by=cause)
-        assert "check_causes.Whole" in story.breaks()
-
-
-def test_a_request_without_a_cause_is_one_that_its_commits_estate_adopts() -> None:
-    for pool, cause, wrong in (
-        (DOMAINS[0], Cause.ADOPTION_REVIEWED, False),
-        (DOMAINS[1], Cause.ADOPTION_REVIEWED, True),
-        (DOMAINS[0], Cause.CLAIM_GREW, True),
-    ):
-        story = grown()
-        story.request("old", pool, cause=cause, caused_by="")
-        assert ("check_causes.Whole" in story.breaks()) is wrong
-
-
-def test_a_cause_may_be_told_a_little_later() -> None:
-    story = eventful()
-    later = f"claim.changed/{REGION}/late"
-    story.event(EventType.INSTANCE_JOINED, "r1", instance="r1", workload=FORECAST, caused_by=later)
-    story.event(EventType.CLAIM_CHANGED, "late", workload=FORECAST, data={"units": 11})
-    assert "check_causes.Whole" not in story.breaks()
-
-
 # -- owners and debts -------------------------------------------------------------------------------------------------
 
 
