@@ -87,15 +87,7 @@ class Windows(Checker):
         elif node.word is NodeWord.DRAINING:
             yield from self._began(scene, node)
         elif node.word in DRAIN_ENDS:
-            drain = self._open.pop(node.server, None)
-            if node.word is NodeWord.WITHDRAWN:
-                return  # also after the drain had ended: the node takes work again
-            if drain is None:
-                yield f"{node.name} says {node.word.value} at {node.at} of a drain that never began"
-            elif node.word is NodeWord.VERIFIED and node.at > drain.ends_at:
-                yield f"{node.name} says verified at {node.at}, {node.at - drain.ends_at} ms after its end"
-            elif node.at > drain.over_at + REPORT_MS:
-                yield f"{node.name} says {node.word.value} {node.at - drain.ends_at} ms after its end"
+            yield from _judged(node, self._open.pop(node.server, None))
         elif node.word is NodeWord.LEFT:
             self._open.pop(node.server, None)
             self._heard.pop(node.server, None)
@@ -132,6 +124,18 @@ class Windows(Checker):
                 yield f"{_name(scene, server)} heard a notice at {heard.at} and never drained"
 
 
+def _judged(node: Node, drain: _Drain | None) -> Iterator[str]:
+    """How a drain ended, against its end."""
+    if node.word is NodeWord.WITHDRAWN:
+        return  # also after the drain had ended: the node takes work again
+    if drain is None:
+        yield f"{node.name} says {node.word.value} at {node.at} of a drain that never began"
+    elif node.word is NodeWord.VERIFIED and node.at > drain.ends_at:
+        yield f"{node.name} says verified at {node.at}, {node.at - drain.ends_at} ms after its end"
+    elif node.at > drain.over_at + REPORT_MS:
+        yield f"{node.name} says {node.word.value} {node.at - drain.ends_at} ms after its end"
+
+
 def _honest(scene: Scene, heard: Node) -> int:
     """The latest end that a drain may work to which begins with this word."""
     if heard.at - heard.ends_at <= PROVEN_WRONG_MS:
@@ -160,8 +164,8 @@ class Outcomes(Checker):
 
     def on_node(self, scene: Scene, node: Node) -> Iterator[str]:
         """Remember what nodes really heard and said."""
-        if node.word is NodeWord.HEARD:
-            self._heard.add(node.name)
+        if node.word is NodeWord.HEARD:  # as the ledger would speak of it, if it is a notice
+            self._heard.add(f"{EventType.NOTICE_RECEIVED.value}/{scene.region}/{node.notice}/{node.name}")
         elif node.word is NodeWord.VERIFIED:
             self._verified[node.name] = node.at
         yield from ()
@@ -196,8 +200,7 @@ class Outcomes(Checker):
         streamed = scene.streamed
         for event in self._causes:
             cause = scene.events.get(event.caused_by)
-            notice = event.caused_by.startswith(f"{EventType.NOTICE_RECEIVED.value}/")
-            if cause is None and notice and event.caused_by not in streamed and event.instance in self._heard:
+            if cause is None and event.caused_by not in streamed and event.caused_by in self._heard:
                 continue  # a notice that reached the node and not the stream
             about = cause is not None and cause.type in BEGIN_DRAINS and cause.instance == event.instance
             if not about:

@@ -277,7 +277,7 @@ class Covered(Checker):
         """What stands as fallback now, by workload."""
         if not look.leads:
             return
-        clear = not scene.trouble(look) and not _unreserving(scene)
+        clear = not scene.trouble(look)
         before, self._clear = self._clear, (look.epoch, look.at) if clear else (0, 0)
         if not clear or before[0] != look.epoch or look.at - before[1] > GRACE_MS or look.at == before[1]:
             return
@@ -289,9 +289,3 @@ class Covered(Checker):
             paid = sum(amount for at, amount in self._reserved[workload] if at > scene.now - HOUR_MS - GRACE_MS)
             if paid < cost:
                 yield f"fallback of {workload} costs {cost} an hour, {paid} are reserved at {scene.now}"
-
-
-def _unreserving(scene: Scene) -> bool:
-    """Whether the store answers so badly that nobody can say what is reserved, or whose the lease is."""
-    hurt = (fault for fault in scene.chronicle.faults if fault.kind.startswith("store_"))
-    return any(fault.at <= scene.now <= fault.until + GRACE_MS for fault in hurt)

@@ -6,6 +6,7 @@ Mutable and pure: no clock, no randomness. Called by the simulated cloud; knows 
 from __future__ import annotations
 
 import enum
+from bisect import bisect_left, insort
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -18,6 +19,10 @@ class HostState(enum.Enum):
     LENDABLE = "lendable"
     CLOSING = "closing"
     TAKEN = "taken"
+
+
+Room = tuple[bool, int, int, int, int]
+"""Whether committed work is there, and free GPUs, vCPU, memory and disk."""
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +38,11 @@ class Host:
     holder: str = ""
     committed: int = 0
     servers: dict[str, InstanceShape] = field(default_factory=dict)
+
+    @property
+    def room(self) -> Room:
+        """What makes two hosts alike to whoever looks for one."""
+        return (self.committed > 0, self.gpu, self.vcpu, self.memory, self.disk)
 
     def fits(self, shape: InstanceShape) -> bool:
         """Whether one more such instance has room."""
@@ -76,6 +86,9 @@ class Domain:
             for index, shape in enumerate(s for _, s in sorted(shapes.items()) for _ in range(s.count))
         )
         self.capacity = self._sum(self.hosts)
+        self._alike: dict[Room, list[int]] = {}
+        for host in self.hosts:
+            self._enter(host)
         self._free: Free | None = None
         self._lendable = 0
 
@@ -83,15 +96,20 @@ class Domain:
         self, server: str, shape: InstanceShape, *, committed: bool = False, avoid: Host | None = None
     ) -> Host | None:
         """Puts the server on the fullest lendable host that has room, committed work beside committed work first; None
-        when no host has room. Fullest first keeps whole hosts empty, for large flavors and for tenants.
+        when no host has room. Fullest first keeps whole hosts empty, for large flavors and for tenants. Of hosts alike
+        the first is asked, so that a server costs as many looks as there are kinds of hosts.
         """
-        fitting = [h for h in self.hosts if h.state is HostState.LENDABLE and h is not avoid and h.fits(shape)]
+        fitting: list[tuple[bool, int, int, int, int]] = []
+        for room, indices in self._alike.items():
+            first = next((index for index in indices if self.hosts[index] is not avoid), None)
+            if first is not None and self.hosts[first].fits(shape):
+                beside, gpu, vcpu, memory, _ = room
+                fitting.append((beside != committed, gpu, vcpu, memory, first))
         if not fitting:
             return None
-        host = min(fitting, key=lambda h: ((h.committed > 0) != committed, h.gpu, h.vcpu, h.memory, h.index))
+        host = self.hosts[min(fitting)[-1]]
         host.servers[server] = shape
-        host.committed += committed
-        self._charge(host, shape, -1)
+        self._charge(host, shape, -1, committed=committed)
         return host
 
     def fits(self, shape: InstanceShape) -> int:
@@ -101,12 +119,13 @@ class Domain:
     def release(self, host: Host, server: str, *, committed: bool = False) -> None:
         """Takes the server off its host."""
         shape = host.servers.pop(server)
-        host.committed -= committed
-        self._charge(host, shape, +1)
+        self._charge(host, shape, +1, committed=-committed)
 
     def turn(self, host: Host, state: HostState, holder: str = "") -> None:
         """Gives the host another state and holder."""
+        self._leave(host)
         host.state, host.holder = state, holder
+        self._enter(host)
         self._free = None
 
     def takeable(self) -> list[Host]:
@@ -132,12 +151,28 @@ class Domain:
             _ = self.free
         return self._lendable
 
-    def _charge(self, host: Host, shape: InstanceShape, sign: int) -> None:
+    def _charge(self, host: Host, shape: InstanceShape, sign: int, *, committed: int) -> None:
+        self._leave(host)
+        host.committed += committed
         host.vcpu += sign * shape.vcpu
         host.memory += sign * shape.memory
         host.gpu += sign * shape.gpu
         host.disk += sign * shape.local_disk
+        self._enter(host)
         self._free = None
+
+    def _enter(self, host: Host) -> None:
+        """Among its like, where it is lendable."""
+        if host.state is HostState.LENDABLE:
+            insort(self._alike.setdefault(host.room, []), host.index)
+
+    def _leave(self, host: Host) -> None:
+        """From among its like."""
+        if host.state is HostState.LENDABLE:
+            alike = self._alike[host.room]
+            del alike[bisect_left(alike, host.index)]
+            if not alike:
+                del self._alike[host.room]
 
     @staticmethod
     def _sum(hosts: Iterable[Host]) -> Free:

@@ -23,7 +23,7 @@ from reconciler.ports import Demand, NodeView, SchedulerView
 from simulation.chronicle import NodeWord
 from simulation.cloud_model import EndCause, Happening, HappeningKind
 from simulation.nodes import Drained, SimulatedNodes, notice_of
-from simulation.work import Slots, Work, marked
+from simulation.work import Work, marked
 
 JOIN_MS = (15_000, 50_000)
 """From ACTIVE to a registered node: uniform; cloud-init and the join, measured on pre-baked images."""
@@ -67,6 +67,7 @@ class Site:
         self._servers: dict[str, str] = {}
         self._waiting: dict[str, Happening] = {}
         self.asked: dict[str, str] = {}
+        self._drained_for: dict[str, set[str]] = {}
         self._unheard: dict[str, list[Callable[[], None]]] = {}
         self.carry: Callable[[Notice, Callable[[Notice], None]], None] = _at_once
         self.joins: Callable[[str], bool] = lambda _: self._random.random() >= NEVER_JOINS
@@ -112,7 +113,11 @@ class Site:
             raise Gone(name)
         self.asked[name] = cause_event
         told = notice_of(name, reclaim="", kind=NoticeKind.RETURN, issued_at=self._world.now(), ends_at=ends_at)
-        self._or_later(name, partial(self._begin_drain, name, told, cause_event, cause_event, cause_event))
+        if name in self.nodes.dead:
+            begin = partial(self._begin_drain, name, told, cause_event, cause_event, cause_event)
+            self._unheard.setdefault(name, []).append(begin)
+        else:
+            self._begin_drain(name, told, cause_event, cause_event, cause_event)
 
     def on_cloud(self, happened: Happening) -> None:
         """One thing that the cloud did."""
@@ -129,16 +134,17 @@ class Site:
             case _:
                 return
 
-    def _booted(self, happened: Happening) -> None:
+    def _booted(self, happened: Happening, *, alone: bool = False) -> None:
+        """A server of ours begins to be billed, and becomes a node if all goes well; `alone` under its key it is the
+        instance, whoever is known as that.
+        """
         instance = self._world.instance(happened.name)
-        second = instance is not None and instance.server not in ("", happened.server)
-        if instance is not None and (second or happened.name in self.work.by_instance):
+        if instance is None:
+            return
+        second = instance.server not in ("", happened.server) and not alone
+        if second or happened.name in self.work.by_instance:
             self._waiting[happened.server] = happened  # a second server under one key: its node name is the other's
-        elif instance is not None:
-            self._boots(happened, instance)
-
-    def _boots(self, happened: Happening, instance: Instance) -> None:
-        """A server of ours begins to be billed, and becomes a node if all goes well."""
+            return
         self._servers[happened.name] = happened.server
         self.work.booted(
             happened.name,
@@ -149,32 +155,27 @@ class Site:
             cause=instance.cause,
             now=happened.at,
         )
-        if self.joins(happened.name):
-            self._world.at(happened.at + self._random.randint(*JOIN_MS), lambda: self._join(happened.name))
+        name = happened.name
 
-    def _join(self, name: str) -> None:
-        if name in self.work.by_instance and name not in self._joined_at:
-            self._joined_at[name] = self._world.now()
-            self.work.joined(name, self._world.now())
-            self._say(name, NodeWord.JOINED)
-            self._say(name, NodeWord.COVERED)
+        def join() -> None:
+            if name in self.work.by_instance and name not in self._joined_at:
+                self._joined_at[name] = self._world.now()
+                self.work.joined(name, self._world.now())
+                self._say(name, NodeWord.JOINED)
+                self._say(name, NodeWord.COVERED)
+
+        if self.joins(name):
+            self._world.at(happened.at + self._random.randint(*JOIN_MS), join)
 
     def deliver(self, notice: Notice, node: str = "") -> None:
         """A node hears a notice or a withdrawal; `node` where it is another than the one that the notice names."""
         name = node or notice.name
         slots = self.work.by_instance.get(name)
-        if slots is not None and slots.joined:
-            self._or_later(name, partial(self._hear, name, notice))
-
-    def _or_later(self, name: str, hear: Callable[[], None]) -> None:
-        """The node hears it now, or when its agent lives again."""
+        if slots is None or not slots.joined:
+            return
         if name in self.nodes.dead:
-            self._unheard.setdefault(name, []).append(hear)
-        else:
-            hear()
-
-    def _hear(self, name: str, notice: Notice) -> None:
-        slots = self.work.by_instance[name]
+            self._unheard.setdefault(name, []).append(partial(self.deliver, notice, node))
+            return
         told = notice_of(
             notice.name,
             reclaim=notice.reclaim,
@@ -217,7 +218,7 @@ class Site:
         slots, now = self.work.by_instance[name], self._world.now()
         contract = self.work.workloads[slots.workload].contract
         began = name not in self.nodes.draining
-        if name in self._drained and self._drains[name][1] == caused_by:
+        if name in self._drained and caused_by in self._drained_for.get(name, ()):
             return  # said again, and done
         if told.instance != name:  # another's notice: the agent tells, and nothing on the node changes
             self.nodes.hear(told, units=len(slots.runs), contract=contract, now=now, node=name)
@@ -226,6 +227,7 @@ class Site:
         drill = told.kind is NoticeKind.DRILL
         if not self.nodes.hear(told, units=len(slots.runs), contract=contract, now=now):
             return  # a late copy of one that was withdrawn
+        self._drained_for.setdefault(name, set()).add(caused_by)
         until = honest_deadline(told, now=now, wall=now)  # what the agent goes by, where it hears late
         known = self._drains.get(name)
         if known is None or until < known[0]:
@@ -277,6 +279,7 @@ class Site:
     def _undrain(self, name: str, now: int) -> None:
         """The node takes work again."""
         self._drained.pop(name, None)
+        self._drained_for.pop(name, None)
         self._drains.pop(name, None)
         self.asked.pop(name, None)
         self.work.undrain(name, now)
@@ -291,41 +294,41 @@ class Site:
             self.lost += 1
             self._world.poke()
         self._drained.pop(name, None)
+        self._drained_for.pop(name, None)
         self._drains.pop(name, None)
         self._say(name, NodeWord.LEFT)
         self._servers.pop(name, None)
         self.asked.pop(name, None)
         self._unheard.pop(name, None)
         if slots is not None:
-            self._emptied(name, slots, happened)
+            ended_by = event_id(_ended_by(happened, self._world.instance(name)), self._region, name)
+            _empty(self.work, self.nodes, happened, slots, ended_by)
         left = next((one for one in self._waiting.values() if one.name == name), None)
-        instance = self._world.instance(name)
-        if left is not None and instance is not None:  # it has the node's name for itself now
-            self._boots(self._waiting.pop(left.server), instance)
-
-    def _emptied(self, name: str, slots: Slots, happened: Happening) -> None:
-        """What ran on a server that is gone is lost, and its usage ends."""
-        if slots.runs:
-            noticed = name in self.nodes.draining
-            known = self._world.instance(name)
-            agreed = happened.cause is EndCause.DELETED or (known is not None and known.released)
-            word = EventType.INSTANCE_ENDED if agreed else EventType.INSTANCE_LOST
-            if not happened.told:  # whoever believes that it ended tells when it saw that, and nobody knows it here
-                word = EventType.INSTANCE_STARTED
-            self.work.stopped(
-                name,
-                happened.at,
-                saved=False,
-                cause=Cause.LOST_AFTER_NOTICE if noticed else Cause.LOST_WITHOUT_NOTICE,
-                caused_by=event_id(word, self._region, name),
-            )
-        self.nodes.lost(name)
-        self.work.ended(name, happened.at)
+        if left is not None:  # it has the node's name for itself now
+            self._booted(self._waiting.pop(left.server), alone=True)
 
     def _say(self, name: str, word: NodeWord, ends_at: int = 0, heard: str = "") -> None:
         server = self._servers.get(name)
         if server is not None:
             self.say(server, name, word, ends_at, heard)
+
+
+def _ended_by(happened: Happening, known: Instance | None) -> EventType:
+    """The event that says why what ran on a server ran no longer."""
+    if not happened.told:  # whoever believes that it ended tells when it saw that, and nobody knows it here
+        return EventType.INSTANCE_STARTED
+    agreed = happened.cause is EndCause.DELETED or (known is not None and known.released)
+    return EventType.INSTANCE_ENDED if agreed else EventType.INSTANCE_LOST
+
+
+def _empty(work: Work, nodes: SimulatedNodes, happened: Happening, slots: Slots, ended_by: str) -> None:
+    """What ran on a server that is gone is lost, and its usage ends."""
+    name = happened.name
+    if slots.runs:
+        cause = Cause.LOST_AFTER_NOTICE if name in nodes.draining else Cause.LOST_WITHOUT_NOTICE
+        work.stopped(name, happened.at, saved=False, cause=cause, caused_by=ended_by)
+    nodes.lost(name)
+    work.ended(name, happened.at)
 
 
 def _at_once(notice: Notice, deliver: Callable[[Notice], None]) -> None:

@@ -150,11 +150,11 @@ class Work:
         work = self.workloads[workload]
         missing = work.target - work.running
         if missing > 0:
-            for slots in sorted(work.slots.values(), key=_fill_order):
+            free = [one for one in work.slots.values() if len(one.runs) < one.units and not one.draining]
+            for slots in sorted(free, key=_fill_order):
                 if missing <= 0:
                     break
-                if not slots.draining and len(slots.runs) < slots.units:
-                    missing -= self._start(work, slots, min(missing, slots.units - len(slots.runs)), now)
+                missing -= self._start(work, slots, min(missing, slots.units - len(slots.runs)), now)
         elif missing < 0:
             for slots in sorted(work.slots.values(), key=_empty_order):
                 if missing >= 0:

@@ -122,7 +122,7 @@ def test_a_client_of_another_version_is_told_which_one_is_spoken(path: Path) -> 
     with socket.socket(socket.AF_UNIX) as other:
         other.connect(str(path))
         other.sendall(b'{"id":1,"call":"hello","with":[99,"future"]}\n')
-        assert b"version 1 of the protocol, not 99" in other.recv(4096)
+        assert b"version 2 of the protocol, not 99" in other.recv(4096)
 
 
 def test_a_client_that_says_nonsense_is_let_go_and_the_next_is_served(path: Path) -> None:

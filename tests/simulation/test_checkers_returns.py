@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ledger.events import EventType
 from simulation.chronicle import Call, NodeWord
 from tests.reconciler.builders import MINUTE, REGION
 from tests.simulation.chronicles import asked_back, grown
@@ -66,3 +67,20 @@ def test_a_drain_works_to_the_earliest_honest_end(late: int, until: int, wrong: 
     story.wait(1000)
     story.node("r0", NodeWord.VERIFIED)
     assert ("check_drains.Windows" in story.breaks()) is wrong
+
+
+@pytest.mark.parametrize(
+    ("cause", "wrong"),
+    [(f"notice.received/{REGION}/n-1/r0", False), (f"release.asked/{REGION}/r0/1", True)],
+    ids=["a notice that the stream lost", "a return that nobody wrote down"],
+)
+def test_only_a_notice_that_its_node_heard_explains_a_drain_that_the_ledger_does_not(cause: str, wrong: bool) -> None:
+    story = grown()
+    heard = "n-1" if not wrong else cause
+    ends_at = story.at + 2 * MINUTE
+    story.node("r0", NodeWord.HEARD, notice=heard, ends_at=ends_at)
+    story.node("r0", NodeWord.DRAINING, ends_at=ends_at)
+    story.event(
+        EventType.DRAIN_STARTED, "r0/1", who="", caused_by=cause, instance="r0", data={"ends_at": ends_at, "units": 1}
+    )
+    assert ("check_drains.Outcomes" in story.breaks()) is wrong
