@@ -317,7 +317,7 @@ def _count(
             silent_workloads=frozenset(name for name, claim in claimed.items() if claim.held),
             improbable_percent=region.guard.improbable_share,
             accepted_at=seen.accepted_at,
-            after_others=memory.guard.epoch < memory.epoch - 1,
+            after_others=_after_others(memory),
             partition=part.name,
             led=frozenset(one.name for one in region.partitions) or frozenset({""}),
         ),
@@ -325,11 +325,17 @@ def _count(
     )
 
 
+def _after_others(memory: Memory) -> bool:
+    """Whether a term of which nothing is remembered lay between the last cycle and this one."""
+    return memory.guard.epoch < memory.epoch - 1
+
+
 def _claims(
     part: Partition, memory: Memory, seen: Seen, scribe: Scribe
 ) -> tuple[dict[str, claims.Claim], dict[str, str], list[Event]]:
     """The claims of this cycle, the event behind each, and an event for each claim that changed."""
-    claimed = claims.claims(part.contracts, seen.schedulers, memory.claims, seen.now)
+    after_others = _after_others(memory)
+    claimed = claims.claims(part.contracts, seen.schedulers, memory.claims, seen.now, after_others=after_others)
     told = dict(memory.claim_events)
     events = []
     for name, claim in claimed.items():
