@@ -69,6 +69,16 @@ def settle(before: Claim | None, fresh: Claim, now: int) -> Claim:
     return Claim(fresh.workload, before.floor, before.interruptible, lower_since=since, lower=lower)
 
 
+def _kept(contract: Contract, before: Claim | None) -> Claim:
+    """The claim of a workload whose scheduler is silent: the last one, and that less was asked for when it last spoke.
+    Silence ends no wait, and begins none anew.
+    """
+    kept = claim_of(contract, before.total if before else 0)
+    if before is None or not before.lower_since:
+        return replace(kept, held=True)
+    return replace(kept, held=True, lower_since=before.lower_since, lower=min(before.lower, kept.interruptible))
+
+
 def claims(
     contracts: tuple[Contract, ...],
     view: SchedulerView,
@@ -88,8 +98,7 @@ def claims(
     for contract in contracts:
         before = last.get(contract.name)
         if contract.cluster in view.silent_clusters:
-            kept = claim_of(contract, before.total if before else 0)
-            result[contract.name] = replace(kept, held=True)
+            result[contract.name] = _kept(contract, before)
             continue
         if before is not None:
             ceiling = claim_of(contract, contract.maximum).interruptible

@@ -107,6 +107,13 @@ def test_a_claim_shrinks_to_the_most_that_was_asked_for_meanwhile() -> None:
     assert claim(8, before=peak, now=START + SHRINK_AFTER_MS).total == 22
 
 
+def test_a_silent_scheduler_does_not_begin_the_wait_anew() -> None:
+    lower = claim(10, before=claim(30))
+    silent = claim(None, before=lower, now=START + 5 * MINUTE, silent=True)
+    assert (silent.total, silent.held) == (30, True)
+    assert claim(10, before=silent, now=START + SHRINK_AFTER_MS).total == 10
+
+
 def test_a_claim_that_is_asked_for_again_forgets_that_it_was_lower() -> None:
     lower = claim(10, before=claim(30))
     again = claim(30, before=lower, now=START + 5 * MINUTE)
