@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from contracts.model import Contract
+from ledger.causes import Cause
+from ledger.events import Event, EventType
+from reconciler.drafts import Scribe
 from reconciler.ports import Demand, SchedulerView
 
 
@@ -112,7 +115,34 @@ def claims(
     return result
 
 
-def said(claim: Claim, demand: Demand | None) -> dict[str, str | int]:
+def tell(
+    claimed: Mapping[str, Claim],
+    before: Mapping[str, Claim],
+    told: Mapping[str, str],
+    view: SchedulerView,
+    scribe: Scribe,
+) -> tuple[dict[str, str], list[Event]]:
+    """The event behind each claim, as `told` had it of those `before`, and one for each claim that changed."""
+    behind = dict(told)
+    events = []
+    for name, claim in claimed.items():
+        last = before.get(name)
+        if last is not None and last.total == claim.total:
+            continue
+        grew = last is None or claim.total > last.total
+        event = scribe.event(
+            EventType.CLAIM_CHANGED,
+            f"{name}/{scribe.now}",
+            Cause.CLAIM_GREW if grew else Cause.CLAIM_SHRANK,
+            workload=name,
+            data=_said(claim, view.demands.get(name)),
+        )
+        events.append(event)
+        behind[name] = event.id
+    return behind, events
+
+
+def _said(claim: Claim, demand: Demand | None) -> dict[str, str | int]:
     """What is written down of a claim that changed."""
     said: dict[str, str | int] = {"units": claim.total}
     if demand is not None and demand.contradiction:
