@@ -88,14 +88,14 @@ def claims(
     last: Mapping[str, Claim],
     now: int,
     *,
-    after_others: bool = False,
+    others: bool = False,
 ) -> dict[str, Claim]:
     """Every contract's claim at `now`, by workload.
 
     A workload whose cluster answered and showed no work comes down to its floor; one whose cluster is silent keeps the
     claim in `last`, as far as its contract still allows it. Demand that contradicts itself (its objects outlived what
     they stood for) is no demand to wait for: the claim comes down at once. So does one that is remembered from before
-    another's term (`after_others`): whoever led meanwhile saw less asked for, and placed by it.
+    another's term (`others`): whoever led meanwhile saw less asked for, and placed by it.
     """
     result: dict[str, Claim] = {}
     for contract in contracts:
@@ -111,7 +111,7 @@ def claims(
         wanted = demand.running + demand.starting + demand.pending if demand else 0
         fresh = claim_of(contract, wanted)
         contradicted = demand is not None and bool(demand.contradiction)
-        result[contract.name] = fresh if contradicted or after_others else settle(before, fresh, now)
+        result[contract.name] = fresh if contradicted or others else settle(before, fresh, now)
     return result
 
 

@@ -97,6 +97,11 @@ class Memory:
     breakers: breakers.Standing = field(default_factory=dict)
     order: int = 0
 
+    @property
+    def after_others(self) -> bool:
+        """Whether a term of which nothing is remembered lay between the last cycle and this one."""
+        return self.guard.epoch < self.epoch - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -121,8 +126,7 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     reclaims = open_reclaims(memory.reclaims, seen)
     paused = paused_in(part)
     removal = removals.judge(part, commit, memory.baseline, signed=seen.signed, came_with=seen.came_with, now=seen.now)
-    others = _after_others(memory)
-    claimed = claims.claims(part.contracts, seen.schedulers, memory.claims, seen.now, after_others=others)
+    claimed = claims.claims(part.contracts, seen.schedulers, memory.claims, seen.now, others=memory.after_others)
     claim_events, events = claims.tell(claimed, memory.claims, memory.claim_events, seen.schedulers, scribe)
     counted = _count(part, memory, seen, claimed, scribe, clock=clock)
     memory = replace(memory, risks=arbiter.recall(memory.risks, counted.restored))
@@ -328,17 +332,12 @@ def _count(
             silent_workloads=frozenset(name for name, claim in claimed.items() if claim.held),
             improbable_percent=region.guard.improbable_share,
             accepted_at=seen.accepted_at,
-            after_others=_after_others(memory),
+            after_others=memory.after_others,
             partition=part.name,
             led=frozenset(one.name for one in region.partitions) or frozenset({""}),
         ),
         scribe,
     )
-
-
-def _after_others(memory: Memory) -> bool:
-    """Whether a term of which nothing is remembered lay between the last cycle and this one."""
-    return memory.guard.epoch < memory.epoch - 1
 
 
 def _rule(

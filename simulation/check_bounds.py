@@ -104,7 +104,7 @@ def _few_domains(
     # where all that stands is about to leave, one more is the domain's first
     if here not in _domains(serving, act, ground, look) | listed or act.units < gang:
         return
-    domains = _domains(ours, act, ground, look) | listed
+    domains = _domains([s for s in ours if not _bare(s, act, ground, look)], act, ground, look) | listed
     units = sum(stand.units for stand in serving) - spare
     share = ground.shares[act.workload]
 
@@ -118,6 +118,14 @@ def _few_domains(
             f"{act.name}: {act.workload} has {units} of {max(claims)} desired units in {len(domains)} domains, "
             f"and another one went to {here}: {share.domains} domains can no longer be reached"
         )
+
+
+def _bare(stand: Stand, act: Act, ground: Ground, look: Look) -> bool:
+    """Whether who looked could see that no notice would reach the node: where only such stand, a strict tier uses no
+    pool.
+    """
+    heard = ground.contracts[act.workload].cluster not in look.silent
+    return ground.strict(act.workload) and heard and 0 < stand.bare_since <= look.at
 
 
 def _let_go(scene: Scene, stand: Stand, look: Look) -> bool:

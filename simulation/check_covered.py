@@ -4,31 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ledger.events import Event
 from simulation.check_liveness import fits
 from simulation.check_reading import Checker
-from simulation.check_scene import SETTLED_LOOKS, Scene
-from simulation.chronicle import Look
+from simulation.check_scene import SETTLED_LOOKS, Scene, behind
+from simulation.check_worth import Worth
+from simulation.chronicle import Ended, Look
 
 
 class Strict(Checker):
     """A lent instance of a strict tier that is not covered is on its way out, or its work has a covered place to go to,
     within `SETTLED_LOOKS` clear looks: what the workload claims is carried without it as soon as there is room. Since
-    it carries nothing that counts, its pool is none of those that have to be used: others leave room to reach them.
+    it carries nothing that counts, its pool is none of those that have to be used: others leave room to reach them. A
+    pool that costs more than it saves, or takes more than the contract tolerates, is no place to go to (DESIGN 7).
     """
 
     name = "check_covered.Strict"
 
     def __init__(self) -> None:
         self._bare: dict[str, int] = {}
+        self._worth = Worth()
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """Rates, as they were told."""
+        self._worth.heard(event)
+        yield from ()
+
+    def on_ended(self, scene: Scene, ended: Ended) -> Iterator[str]:
+        """What was taken from us, by domain."""
+        self._worth.ended(scene, ended)
+        yield from ()
 
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
         """Count the clear looks at which each uncovered instance was still needed."""
-        if scene.behind(look):
+        self._worth.looked(scene, look)
+        if behind(scene, look):
             self._bare.clear()
             return
         ground = scene.ground
         for name in ground.contracts:
-            bare = [] if not ground.strict(name) else _needed(scene, name, look)
+            bare = [] if not ground.strict(name) else _needed(scene, name, look, self._worth)
             if not bare:
                 self._bare.pop(name, None)
                 continue
@@ -37,7 +52,7 @@ class Strict(Checker):
                 yield f"{name} stands on {', '.join(bare[:3])}, which no notice would reach; there is room elsewhere"
 
 
-def _needed(scene: Scene, workload: str, look: Look) -> list[str]:
+def _needed(scene: Scene, workload: str, look: Look, worth: Worth) -> list[str]:
     """Uncovered lent nodes of the workload whose units are part of what carries its claim, where others could."""
     serving = [
         s
@@ -57,6 +72,7 @@ def _needed(scene: Scene, workload: str, look: Look) -> list[str]:
         room.get(name, 0) > 0
         and not (pool.committed or pool.domain in closed or name in scene.excluded or ground.paused(workload, name))
         and ground.units_in(workload, name)
+        and (worth.of(scene, workload, name) or worth.spared(scene, name))
         and fits(scene, workload, name, desired, useless)
         for name, pool in ground.pools.items()
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from simulation.check_reading import Checker
-from simulation.check_scene import LATE_MS, SETTLED_LOOKS, Scene
+from simulation.check_scene import LATE_MS, SETTLED_LOOKS, Scene, behind
 from simulation.chronicle import Act, Call, Look
 
 
@@ -43,7 +43,7 @@ class Restored(Checker):
 
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
         """Count the clear looks that found each floor short."""
-        if scene.behind(look):
+        if behind(scene, look):
             self._short.clear()
             return
         for name, contract in scene.ground.contracts.items():

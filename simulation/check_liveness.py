@@ -8,17 +8,15 @@ reclaim, pause or exclusion holds, no bound or team limit is in the way, and the
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
-from decimal import Decimal
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from simulation.check_ground import allowed, quantum
 from simulation.check_reading import Checker
-from simulation.check_scene import SETTLED_LOOKS, Scene
+from simulation.check_scene import SETTLED_LOOKS, Scene, behind
+from simulation.check_worth import Worth
 from simulation.chronicle import Act, Call, Ended, Look, Node, NodeWord
-from simulation.cloud_model import EndCause
 
 REACHED_LOOKS = 36
 """Three hours of cycles: a probe that doubles from one instance to a pool's share takes six, a back-off an hour."""
@@ -41,10 +39,6 @@ BREAKERS = frozenset(
 
 LATCHED_LOOKS = SETTLED_LOOKS + 4
 """A breaker that was met last before the first clear look is told as over within ten minutes, and some looks more."""
-
-WORTH = Decimal("0.6")
-"""A pool is well worth its rate when a useful hour costs at most this share of the guaranteed rate, by twice the losses
-that were seen in its domain and some: whoever estimates with care places there."""
 
 
 class Drained(Checker):
@@ -124,31 +118,24 @@ class Reached(Checker):
 
     def __init__(self) -> None:
         self._short: dict[str, int] = {}
-        self._hours: dict[str, int] = defaultdict(int)
-        self._taken: dict[str, int] = defaultdict(int)
-        self._rates: dict[str, tuple[Decimal, Decimal]] = {}
-        self._looked_at = 0
+        self._worth = Worth()
 
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
         """Rates, as they were told."""
-        if event.type is EventType.RATE_KNOWN:
-            self._rates[event.pool] = Decimal(str(event.data["rate"])), Decimal(str(event.data["guaranteed"]))
+        self._worth.heard(event)
         yield from ()
 
     def on_ended(self, scene: Scene, ended: Ended) -> Iterator[str]:
         """What was taken from us, by domain."""
-        stand = scene.servers.get(ended.server)
-        pool = scene.ground.pools.get(stand.pool) if stand is not None else None
-        if pool is not None and ended.cause is not EndCause.DELETED:
-            self._taken[pool.domain] += 1
+        self._worth.ended(scene, ended)
         yield from ()
 
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
         """Count the clear looks at which each workload lacked units that could be placed."""
-        self._expose(scene, look)
+        self._worth.looked(scene, look)
         if not look.leads:
             return
-        if look.at < scene.chronicle.quiet_from or scene.behind(look) or scene.room[0] < look.at - 3_600_000:
+        if look.at < scene.chronicle.quiet_from or behind(scene, look) or scene.room[0] < look.at - 3_600_000:
             self._short.clear()
             return
         for name in scene.ground.contracts:
@@ -160,15 +147,6 @@ class Reached(Checker):
             self._short[name] = self._short.get(name, 0) + 1
             if self._short[name] == REACHED_LOOKS:
                 yield f"{name} lacks {missing} units after {REACHED_LOOKS} clear looks, and {where} has room"
-
-    def _expose(self, scene: Scene, look: Look) -> None:
-        """Instance-milliseconds of each domain since the last look."""
-        since = look.at - self._looked_at if self._looked_at else 0
-        self._looked_at = look.at
-        for stand in scene.standing.values():
-            pool = scene.ground.pools.get(stand.pool)
-            if pool is not None:
-                self._hours[pool.domain] += since
 
     def _placeable(self, scene: Scene, workload: str, look: Look) -> str:
         """A pool that could take one lot more of the workload, empty when there is none."""
@@ -190,24 +168,9 @@ class Reached(Checker):
                 continue
             open_ = pool.domain not in closed and name not in scene.excluded and not ground.paused(workload, name)
             within = used + quantum(units, gang) * ground.milli_ncu[workload] <= team.ncu_limit * 1000
-            if open_ and within and self._worth(scene, workload, name) and fits(scene, workload, name, desired):
+            if open_ and within and self._worth.of(scene, workload, name) and fits(scene, workload, name, desired):
                 return name
         return ""
-
-    def _worth(self, scene: Scene, workload: str, pool: str) -> bool:
-        """Whether anybody would lend here: by rate, and by twice the losses that were seen, and two more."""
-        ground = scene.ground
-        hours = Decimal(self._hours[ground.pools[pool].domain]) / 3_600_000
-        if pool not in self._rates or hours < 1:
-            return False
-        rate, guaranteed = self._rates[pool]
-        contract = ground.contracts[workload]
-        hazard = (2 * self._taken[ground.pools[pool].domain] + 2) / hours
-        lost_h = Decimal(contract.checkpoint.interval or contract.expected_run) / 3600
-        restart_h = Decimal(contract.checkpoint.start_up + 300) / 3600
-        weight = 1 + Decimal(ground.estate.settings.lost_hour_weight)
-        cost = rate + hazard * (lost_h + restart_h) * weight * guaranteed
-        return cost <= WORTH * guaranteed and hazard <= contract.tolerance
 
 
 def fits(scene: Scene, workload: str, pool: str, desired: int, useless: frozenset[str] = frozenset()) -> bool:

@@ -123,9 +123,9 @@ def test_a_claim_that_is_asked_for_again_forgets_that_it_was_lower() -> None:
 def test_a_claim_from_before_another_leaders_term_is_not_held_any_longer() -> None:
     """Whoever led meanwhile let it shrink and placed by less: what is remembered would allow one unit too many."""
     before = {FORECAST: Claim(FORECAST, FLOOR, 21)}
-    after = claims((contract(),), view({FORECAST: 24}), before, START, after_others=True)[FORECAST]
+    after = claims((contract(),), view({FORECAST: 24}), before, START, others=True)[FORECAST]
     assert after == Claim(FORECAST, FLOOR, 20)
-    silent = claims((contract(),), view({}, KUBERNETES), before, START, after_others=True)[FORECAST]
+    silent = claims((contract(),), view({}, KUBERNETES), before, START, others=True)[FORECAST]
     assert (silent.total, silent.held) == (25, True)
 
 

@@ -7,9 +7,9 @@ import pytest
 from ledger.causes import Cause
 from ledger.events import EventType
 from simulation.checking import Checks
-from simulation.chronicle import Call, Moved
+from simulation.chronicle import Call, Moved, NodeWord
 from simulation.cloud_model import EndCause
-from tests.reconciler.builders import ADOPTED_SERVER, FORECAST, KEPT, MINUTE, REGION, START, with_region
+from tests.reconciler.builders import ADOPTED_SERVER, FORECAST, KEPT, MINUTE, REGION, START, estate, with_region
 from tests.simulation.chronicles import DOMAINS, Story, asked_back, eventful, grown
 
 LIMITS = with_region("    guard: {releaseCount: 2, releaseShare: 50, acquireCount: 16, replaceCount: 2}")
@@ -127,6 +127,18 @@ def with_settings_bound(share: int) -> tuple[str, str, str]:
     )
 
 
+@pytest.mark.parametrize(("pool", "wrong"), [(DOMAINS[0], True), (DOMAINS[7], False)])
+def test_strict_work_uses_no_domain_in_which_no_notice_would_reach_it(pool: str, *, wrong: bool) -> None:
+    """The unit that takes over from an uncovered one may go to its domain, and otherwise leaves room to reach it."""
+    story = grown()
+    story.want(12)
+    story.wait(1)
+    story.node("r7", NodeWord.UNCOVERED)
+    story.wait(MINUTE)
+    stands_over(story, pool)
+    assert ("check_bounds.Placements" in story.breaks()) is wrong
+
+
 # -- floors -----------------------------------------------------------------------------------------------------------
 
 
@@ -146,6 +158,14 @@ def test_a_lost_floor_comes_back_within_twelve_clear_looks() -> None:
     assert "check_floors.Restored" not in story.breaks()
     story.looks(1)
     assert "check_floors.Restored" in story.breaks()
+
+
+def test_whom_git_offers_an_older_commit_raises_no_floor() -> None:
+    for offered, wrong in (("c1", False), ("c2", True)):
+        story = grown()
+        story.review(estate(("contracts/tides/forecast.yaml", "floor: 4", "floor: 6")), "c2")
+        story.looks(13, commit=offered)
+        assert ("check_floors.Restored" in story.breaks()) is wrong
 
 
 def test_a_floor_waits_while_committed_capacity_is_full() -> None:
