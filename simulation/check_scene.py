@@ -212,8 +212,8 @@ class Scene:
 
 
 def behind(scene: Scene, look: Look) -> str:
-    """Why this look is no ground to reach what is reviewed now: its trouble, or the older commit that Git offers. Who is
-    offered that one cannot tell that a newer one was merged.
+    """Why this look is no ground to reach what is reviewed now: its trouble, or the older commit that Git offers. Who
+    is offered that one cannot tell that a newer one was merged.
     """
     newest = scene.reviewed[-1].commit if scene.reviewed else ""
     held = look.commit if look.commit != newest else ""
