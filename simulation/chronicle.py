@@ -66,11 +66,11 @@ class Look:
     `whole` holds the projects whose listing it got to its end and not older than the estate allows; `listed_at` the
     true age-giving time of that listing (0: none came). `hidden` are ids of servers of ours that stand in a project of
     `whole`, stood at `listed_at`, and were not shown: a listing that lies, or shows less than its time. `told` says
-    that signals came, `silent` which clusters did not answer, `git` that a valid bundle was offered, as new as any that
-    was accepted, `clock` that its clock neither jumped since its last look nor differs from the provider's by more than
-    the estate allows, `disk` that its journal can be written, `pending` the bytes in its spool, `stopped` why people
-    stopped it. `leads` is the store's word: it holds the lease. `commit` is the one that it holds, the last that Git
-    offered it (empty: nobody can say).
+    that signals came, `silent` which clusters did not answer, or with what is older than the estate allows, `git` that
+    a valid bundle was offered, as new as any that was accepted, `clock` that its clock neither jumped since its last
+    look nor differs from the provider's by more than the estate allows, `disk` that its journal can be written,
+    `pending` the bytes in its spool, `stopped` why people stopped it. `leads` is the store's word: it holds the lease.
+    `commit` is the one that it holds, the last that Git offered it (empty: nobody can say).
     """
 
     at: int

@@ -137,8 +137,14 @@ class WiredSchedulers:
         view = self._site.view() if stale is None else self._scene.register.viewed[stale.name]
         if weather.all_on("scheduler_silent") or weather.all_on("scheduler_forgets"):
             view = dimmed(view, weather, cluster=self._clusters, runs=self._runs)
-        self._witness.sight.silent = view.silent_clusters
+        self._witness.sight.silent = self._silent(view)
         return view
+
+    def _silent(self, view: SchedulerView) -> frozenset[str]:
+        """Clusters that did not answer; what is older than the estate allows of any answer is none (DESIGN 10)."""
+        setting = self._scene.world.setting
+        oldest = self._scene.world.now - setting.estate.region(setting.region).guard.listing_age * 1000
+        return view.silent_clusters if view.as_of >= oldest else frozenset(self._clusters.values())
 
     def _runs(self, node: str) -> str:
         slots = self._scene.world.work.by_instance.get(node)

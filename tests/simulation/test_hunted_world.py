@@ -166,6 +166,7 @@ ALONE: dict[tuple[str, float, str, int], Seen] = {
     ("signals_silent", 20, "", 0): _look(told=False),
     ("api_down", 30, "", 0): _look(told=False, listed_at=0),
     ("scheduler_silent", 30, "north-slurm", 0): _look(silent=frozenset({"north-slurm"})),
+    ("scheduler_stale", 30, "", 0): _look(silent=frozenset({"north-k8s", "north-slurm"})),
     ("git_unreachable", 30, "", 0): _look(git=False),
     ("git_rewritten", 30, "", 0): _look(git=False),
     ("git_unsigned", 30, "", 0): _look(git=False),
@@ -257,7 +258,7 @@ def test_every_kind_is_tried_somewhere() -> None:
     elsewhere = {
         "api_fails", "api_garbles", "api_slow", "race_lost", "quota_lie", "quota_silent", "rates_silent",
         "forward_silent", "listing_doubled", "listing_no_id", "listing_garbled", "no_client_token", "notice_forged",
-        "notice_reordered", "scheduler_forgets", "scheduler_stale", "signals_doubled", "signals_forged",
+        "notice_reordered", "scheduler_forgets", "signals_doubled", "signals_forged",
         "signals_reordered", "store_answer_lost", "store_lost", "store_restored", "store_silent", "strangers",
         "git_older",
     }  # fmt: skip
