@@ -10,8 +10,9 @@ cannot be renewed is given back ahead of it too, so that its drain is paid for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from contracts.frozen import quick, replace
 from contracts.model import Contract
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
@@ -40,6 +41,7 @@ RETURN_MS = 600_000
 """What cannot be renewed goes back so long before its hour ends: a cycle that comes late, the notice and a margin."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Risk:
     """One workload's state: short since, healthy since, units granted, until when they are paid and at which rate for a
@@ -57,6 +59,7 @@ class Risk:
     spent: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Wallet:
     """What each authority and each workload has reserved in the day (a local date as text), in 1e-6 of the currency.
@@ -75,6 +78,7 @@ class Wallet:
     opened_at: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Standing:
     """What one workload has now: running units in all, and those that stand on fallback.

@@ -8,8 +8,8 @@ guard judges whether too many are missing to believe it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
+from contracts.frozen import replace
 from ledger.causes import Cause
 from pools.provider import FaultKind, LifecycleKind, Server, Status
 from reconciler import billing, unlisted

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 
+from contracts.frozen import quick
 from ledger.causes import Cause
 from ledger.events import EventType, Paid
 from repo_layout.admission import instance_prefix
@@ -36,6 +37,7 @@ DRILL = "drill/"
 """What the keys of a drill's notices begin with, so that a real notice of the same reclaim stands beside it."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One server of ours.
@@ -139,6 +141,7 @@ class Instance:
         return self.phase is Phase.BOOTING or self.phase is Phase.REQUESTED
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Debt:
     """One instance that was lost or noticed and not replaced yet; the next acquisition of its workload that is paid the
@@ -152,6 +155,7 @@ class Debt:
     paid: Paid = Paid.RECLAIMABLE
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Unlisted:
     """A server of ours of which others know, and no listing that we saw: when it began, what they say of it, and
@@ -165,6 +169,7 @@ class Unlisted:
     since: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Fleet:
     """Everything the control plane remembers about its instances between two cycles.

@@ -5,8 +5,7 @@ An instance is a node only while its scheduler shows it. A scheduler that does n
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from contracts.frozen import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools.provider import Server, Status

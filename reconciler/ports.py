@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from contracts.frozen import quick
 from ledger.events import Event
 from repo_layout.model import Estate
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Demand:
     """One workload's whole present need in units, as its scheduler sees it: what is, never what once was asked for.
@@ -99,6 +101,7 @@ class Journal(Protocol):
         """Replace it, durable before returning; after an error the old one still stands, whole."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Versioned:
     """A value of the store and the revision that it has until it is replaced."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 
+from contracts.frozen import replace
 from ledger.events import Event, EventType
 from pools.provider import Notice
 from simulation.check_reading import Checker
