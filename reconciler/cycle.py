@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from contracts.approval import SignedApproval
-from contracts.frozen import quick, replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import ForwardCapacities, Listing, Quota, RateCard, Reclaim, Signals
@@ -36,7 +35,6 @@ NEVER_S = 10**9
 """Longer than anything is waited for."""
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What one round of observation brought; None where the other side did not answer.
@@ -73,7 +71,6 @@ class Seen:
     wallet: arbiter.Wallet | None = None
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Memory:
     """What lasts between two cycles. All of it can be rebuilt from the provider, the schedulers and the ledger.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, SupportsBytes
 
 from contracts.frozen import quick
 from ledger.events import Event
@@ -97,8 +97,10 @@ class Journal(Protocol):
     def load(self) -> bytes | None:
         """What was saved last; None where nothing was. Raises `Refused` for one that is there and damaged."""
 
-    def save(self, content: bytes) -> None:
-        """Replace it, durable before returning; after an error the old one still stands, whole."""
+    def save(self, content: SupportsBytes) -> None:
+        """Replace it, durable before returning; after an error the old one still stands, whole. `bytes(content)` is the
+        same whenever it is asked for, and takes a while for a large region.
+        """
 
 
 @quick
