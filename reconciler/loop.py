@@ -61,7 +61,7 @@ class Reconciler:
             sole=ports.sole,
         )
         if self.logbook.lineage:
-            self.leadership.raise_above(self.memory.epoch)
+            self.leadership.raise_above(self.memory.epoch, at=self.memory.guard.judged_at)
         self.reservations = Reservations(ports.store, key=key_of(self.part.seat), leadership=self.leadership)
         self.acting = Acting(self.part, ports, appraiser, self.leadership)
         self.deferred = 0
@@ -126,9 +126,11 @@ class Reconciler:
         """Whether a server shows a term as late as ours that is not ours; then ours has ended."""
         above = fencing.outdone(
             seen.listing,
+            seen.signals,
             owner=self.part.owner,
             epoch=self.leadership.epoch,
             known=self.memory.fleet.instances,
+            begins=self.memory.guard.epoch != self.leadership.epoch,
         )
         if above:
             self.leadership.raise_above(above)

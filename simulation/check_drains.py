@@ -25,8 +25,8 @@ REPORT_MS = 1_000
 
 
 class BeforeDelete(Checker):
-    """A server that is a node when its delete goes out is deleted only when its drain ended, or the end that it was told
-    has passed, as far as who deletes it could see at its look: what is taken back later finds it drained.
+    """A server that is a node when its delete goes out is deleted only when its drain ended, or the end that it was
+    told has passed, as far as who deletes it could see at its look: what is taken back later finds it drained.
     """
 
     name = "check_drains.BeforeDelete"

@@ -131,7 +131,7 @@ class SimulatedNodes:
         self._known.pop(instance, None)
 
     def _met(self, notice: Notice, now: int, instance: str) -> Notices | None:
-        """What an earlier drain knew. What that was for is met: it binds the node, and no longer to a time of its own."""
+        """What an earlier drain knew. What that was for is met: it binds the node, to no time of its own."""
         known = self._known.get(instance)
         if known is None:
             return None

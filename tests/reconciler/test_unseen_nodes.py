@@ -7,8 +7,8 @@ from dataclasses import replace
 from contracts.errors import Gone, Transient
 from ledger.causes import Cause
 from pools.provider import Status
-from reconciler.diff import Naming, difference
 from reconciler.diff import Inputs as Difference
+from reconciler.diff import Naming, difference
 from reconciler.fleet import Phase
 from reconciler.membership import as_node
 from reconciler.steps import StepKind
