@@ -10,10 +10,11 @@ def test_what_a_store_forgot_is_left_out_as_far_as_there_was_time_for_it() -> No
     """A replica that was away finds an empty store: others may have led meanwhile, and nothing tells how often."""
     world = Replicas()
     back = world.replica("back")
-    back.raise_above(11, at=-10 * WAIT)
-    world.ask(back, until=WAIT)
+    world.now = 10 * WAIT
+    back.raise_above(11, at=WAIT)
+    world.ask(back, until=11 * WAIT)
     assert back.holds()
-    assert back.epoch == 12 + 10
+    assert back.epoch == 12 + 9
 
 
 def test_who_saw_the_store_lose_its_record_leaves_nothing_out() -> None:
