@@ -7,7 +7,7 @@ times are milliseconds since the epoch, 0 where the thing has not happened.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
@@ -191,6 +191,14 @@ class Fleet:
     def alive(self) -> list[Instance]:
         """Instances that are not gone, by name."""
         return [i for i in self.instances.values() if i.phase is not Phase.GONE]
+
+    def beyond(self, workloads: Container[str]) -> dict[str, int]:
+        """Units alive of workloads that are none of these, by workload."""
+        units: dict[str, int] = {}
+        for one in self.instances.values():
+            if one.workload not in workloads and one.phase is not Phase.GONE:
+                units[one.workload] = units.get(one.workload, 0) + one.units
+        return units
 
 
 def name_of(seat: str, epoch: int, number: int) -> str:
