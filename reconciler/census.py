@@ -19,7 +19,7 @@ from reconciler.drafts import Scribe
 from reconciler.fleet import Debt, Fleet, Instance, Phase, Unlisted, number_in
 from reconciler.hearing import hear
 from reconciler.membership import as_ever, as_node, asked_at
-from reconciler.past import believed_lost, lost, past, twin_lost
+from reconciler.past import lost, past, twin_lost, word_owed
 from reconciler.ports import NodeView
 from reconciler.sight import Census, Sight
 from reconciler.sighting import Rows, missed, sort_rows, tell_strays
@@ -184,7 +184,7 @@ def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sigh
         if happened.kind in billing.ENDS and happened.taken:
             instance = replace(instance, taken=True)
         after, events = billing.heard(happened, instance, scribe)
-        if happened.kind in billing.ENDS and believed_lost(after, scribe.region):
+        if happened.kind in billing.ENDS and word_owed(after, scribe.region):
             event = lost(after, happened.at, scribe)[1]
             after = replace(after, cause_event=event.id)
             census.events.append(event)

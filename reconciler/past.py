@@ -93,11 +93,20 @@ def twin_lost(said: Lifecycle, instance: Instance, scribe: Scribe) -> list[Event
     return [lost(twin, said.at, scribe, believed=True)[1]]
 
 
-def believed_lost(instance: Instance, region: str) -> bool:
-    """Whether its loss was told without the provider's word on its end."""
+def taken_away(instance: Instance) -> bool:
+    """Whether the provider took what ran and no release was agreed for: lost, though we may have asked for its end."""
+    agreed = instance.release_event.startswith(f"{EventType.RELEASE_ASKED.value}/")
+    return instance.taken and instance.started_at > 0 and not agreed
+
+
+def word_owed(instance: Instance, region: str) -> bool:
+    """Whether it is gone and lost, and its loss was not told by the provider's word on its end: believed without that,
+    or held to be our own doing until the provider said that it was not.
+    """
     told = event_id(EventType.INSTANCE_LOST, region, billing.life_of(instance))
     lost_at = instance.cause_event.startswith(event_id(EventType.INSTANCE_LOST, region, instance.name))
-    return instance.phase in (Phase.GONE, Phase.FAILED) and lost_at and instance.cause_event != told
+    ours = instance.phase is Phase.GONE and instance.released and taken_away(instance)
+    return instance.phase in (Phase.GONE, Phase.FAILED) and (lost_at or ours) and instance.cause_event != told
 
 
 def _ours(mark: Mark | None, owner: tuple[str, str, str], name: str) -> bool:
