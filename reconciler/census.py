@@ -264,7 +264,7 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
         census.events += events
     for twin in rows.twins:
         name = twin.kept.mark.name if twin.kept.mark else twin.kept.name
-        if name in instances:
+        if name in instances and twin.row.id != twin.kept.id:
             instances[name] = replace(instances[name], twinned=True)
     census.restored = rows.restored
     census.grown = {back.name: back.requested_at for back in rows.restored if back.epoch < scribe.epoch}

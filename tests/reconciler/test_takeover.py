@@ -217,6 +217,11 @@ def test_each_of_two_servers_under_one_key_has_an_end_and_a_loss_of_its_own() ->
     assert [event.occurred_at for event in told[0] if event.type is EventType.INSTANCE_ENDED] == [ENDED + 1]
 
 
+def test_a_row_that_is_shown_twice_is_no_second_server() -> None:
+    known = instance(started_at=ACTIVE, requested_at=BORN)
+    assert not passed(fleet(known), sight(row(known), row(known))).fleet.instances[name(1)].twinned
+
+
 def test_a_second_server_that_never_ran_ends_no_bill() -> None:
     twin = said(LifecycleKind.DELETED, ENDED - 1, marked(), taken=False, server="twin")
     events = passed(fleet(), sight(signals=stream(*life(marked()), twin))).events
