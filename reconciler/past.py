@@ -87,7 +87,7 @@ def twin_lost(said: Lifecycle, instance: Instance, scribe: Scribe) -> list[Event
     """The loss of a second server that had the instance's key, when the provider took it; none otherwise. Its notices
     nobody keeps: who hears the stream from the beginning tells more of it, under the id that its own server gives.
     """
-    if said.kind not in billing.ENDS or not said.taken or not instance.started_at:
+    if said.kind not in billing.ENDS or not said.taken:
         return []
     twin = replace(instance, server=said.server, pool=said.pool, notices=(), twinned=True)
     return [lost(twin, said.at, scribe, believed=True)[1]]
@@ -124,14 +124,14 @@ def _relive(life: list[Lifecycle], notices: Iterable[Notice], events: list[Event
             ends.setdefault(one.server, one)
     ran = {one.server for one in life if one.kind is LifecycleKind.ACTIVE}
     twinned = len({one.server for one in life}) > 1
-    left, found = None, list[Event]()
-    for end in reversed([end for end in ends.values() if end.server in ran or len(ends) == 1]):
-        own = [one for one in life if one.server == end.server]
-        about = [notice for notice in notices if notice.server in ("", end.server)]
+    billed = next((server for server in reversed(ends) if server in ran), next(reversed(ends), ""))
+    left = None
+    for server, end in ends.items():
+        own = [one for one in life if one.server == server]
+        about = [notice for notice in notices if notice.server in ("", server)]
         gone, told = _one_life(own, end, about, scribe, twinned=twinned)
-        found += [event for event in told if left is None or event.type not in _BILL]
-        left = left or gone
-    events += found
+        events += [event for event in told if server == billed or event.type not in _BILL]
+        left = gone if server == billed else left
     return left
 
 
@@ -150,6 +150,6 @@ def _one_life(
     for notice in sorted(notices, key=lambda said: (said.withdrawn_at or said.issued_at, said.withdrawn, said.id)):
         instance, told, _ = hear(notice, instance, {}, scribe)
         events += told
-    if instance.started_at and (end.taken or end.kind is LifecycleKind.FAILED):
+    if end.taken or (instance.started_at and end.kind is LifecycleKind.FAILED):
         events.append(lost(instance, end.at, scribe)[1])
     return replace(instance, phase=Phase.GONE, end_told=True), events

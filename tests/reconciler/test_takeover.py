@@ -217,6 +217,12 @@ def test_each_of_two_servers_under_one_key_has_an_end_and_a_loss_of_its_own() ->
     assert [event.occurred_at for event in told[0] if event.type is EventType.INSTANCE_ENDED] == [ENDED + 1]
 
 
+def test_what_the_provider_took_before_it_ran_is_lost_and_has_no_bill() -> None:
+    hung = tuple(one for one in life(marked()) if one.kind is not LifecycleKind.ACTIVE)
+    events = passed(fleet(), sight(signals=stream(*hung))).events
+    assert [(event.type, event.occurred_at) for event in events] == [(EventType.INSTANCE_LOST, ENDED)]
+
+
 def test_a_row_that_is_shown_twice_is_no_second_server() -> None:
     known = instance(started_at=ACTIVE, requested_at=BORN)
     assert not passed(fleet(known), sight(row(known), row(known))).fleet.instances[name(1)].twinned
