@@ -53,7 +53,8 @@ class Instance:
     that one is there, this one is released. `notices` are the ends that stand, by reclaim, and `notice_events` what
     the ledger has of them; `release_event` is the event by which its release stands in the ledger, `asked` how often
     its node answered that it heard of it, `drain_asked` that it needs no word any more: it was seen to drain, or is
-    no node; and `deregistered` that it left its scheduler. `left_at` is set while its scheduler, which answers, does
+    no node; and `deregistered` that it left its scheduler. `twinned` says that another server is known to have
+    had its key. `left_at` is set while its scheduler, which answers, does
     not show it though it had joined.
     """
 
@@ -96,6 +97,7 @@ class Instance:
     told_in: str = ""
     moved_from: str = ""
     notice_events: tuple[tuple[str, str], ...] = ()
+    twinned: bool = False
 
     @property
     def supply(self) -> bool:
