@@ -7,8 +7,9 @@ planner sees it as held). A silent scheduler keeps the workload's last claim, so
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from contracts.frozen import quick, replace
 from contracts.model import Contract
 from ledger.causes import Cause
 from ledger.events import Event, EventType
@@ -16,6 +17,7 @@ from reconciler.drafts import Scribe
 from reconciler.ports import Demand, SchedulerView
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One workload's need in units: `floor` on committed capacity, `interruptible` beyond it.

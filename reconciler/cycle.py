@@ -125,22 +125,17 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     seen = replace(seen, schedulers=heard(part, seen))
     reclaims = open_reclaims(memory.reclaims, seen)
     paused = paused_in(part)
-    removal = removals.judge(part, commit, memory.baseline, signed=seen.signed, came_with=seen.came_with, now=seen.now)
     claimed = claims.claims(part.contracts, seen.schedulers, memory.claims, seen.now, others=memory.after_others)
     claim_events, events = claims.tell(claimed, memory.claims, memory.claim_events, seen.schedulers, scribe)
     counted = _count(part, memory, seen, claimed, scribe, clock=clock)
+    lone = counted.fleet.beyond(part.contract_by_name)
+    removal = removals.judge(
+        part, commit, memory.baseline, signed=seen.signed, came_with=seen.came_with, standing=lone, now=seen.now
+    )
     memory = replace(memory, risks=arbiter.recall(memory.risks, counted.restored))
     appraisal = appraiser.appraise(part, counted, seen, scribe)
     eyes = eyes_of(
-        part,
-        memory,
-        seen,
-        counted,
-        claimed,
-        paused=paused,
-        reclaims=reclaims,
-        removal=removal.waiting,
-        clock=clock,
+        part, memory, seen, counted, claimed, paused=paused, reclaims=reclaims, removal=removal.waiting, clock=clock
     )
     ruling = _rule(part, memory, eyes, claimed, counted.fleet, appraisal=appraisal, seen=seen, scribe=scribe)
     eyes = with_returns(eyes, ruling, counted.fleet)

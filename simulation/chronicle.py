@@ -11,6 +11,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from contracts.frozen import quick
 from ledger.events import Event
 from pools.provider import Mark, Notice, Reclaim
 from repo_layout.model import Estate
@@ -29,6 +30,7 @@ class Call(enum.Enum):
     REMOVE_NODE = "remove_node"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Act:
     """One call that took effect, under the epoch that its caller believed in.
@@ -90,6 +92,7 @@ class Look:
     commit: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Led:
     """A lease that was taken in the store, or `renewed` there by its holder under the same epoch."""
@@ -123,6 +126,7 @@ NEVER = "never-"
 DRAIN_ENDS = frozenset({NodeWord.VERIFIED, NodeWord.OVERRUN, NodeWord.WITHDRAWN})
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Node:
     """One word about the node on a server. `ends_at` goes with HEARD (what it was told) and DRAINING (until when its
