@@ -9,10 +9,11 @@ under its key and asked for again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from contracts.approval import SignedApproval
 from contracts.errors import EbbtideError, Gone, Transient
+from contracts.frozen import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools.provider import Conflict, CreateRequest, Mark, Provider, QuotaExhausted

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from contracts.frozen import quick, replace
 from ledger.causes import Cause
 from ledger.events import Paid
 from reconciler.census import REPLACING
@@ -29,6 +30,7 @@ LAST_RANK = 6
 """Behind the five tiers: work without a contract."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Instances that one workload shall have in one pool, and what each holds."""

@@ -11,9 +11,9 @@ as well: where the two ran apart since the last renewal, nobody can say how long
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from contracts.errors import EbbtideError, Refused
+from contracts.frozen import replace
 from reconciler.clocks import Reading, leap
 from reconciler.lease import (
     LONGEST_HOLDER,

@@ -8,8 +8,8 @@ of a port ends a cycle. Killed between any two of its steps, it goes on from its
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
+from contracts.frozen import replace
 from ledger.events import Event
 from pools.provider import Signals
 from reconciler import fencing, guard

@@ -5,8 +5,7 @@ An instance is a node only while its scheduler shows it. A scheduler that does n
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from contracts.frozen import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools.provider import Server, Status
@@ -48,8 +47,7 @@ def as_node(
             return replace(instance, left_at=scribe.now, busy_units=0), ()
         return instance, ()
     events = () if instance.joined_at else (_joined(instance, view, scribe),)
-    if instance.seen_to_drain and not (instance.noticed or view.drained in DRAINED or view.draining_until):
-        # what was taken back undid its drain, and it works again: nobody had agreed on its end
+    if _works_again(instance, view):
         instance = replace(
             instance, phase=Phase.JOINED, released=False, release_event="", drain_asked=False, asked=0, ends_at=0
         )
@@ -82,6 +80,15 @@ def as_node(
         left_at=0,
     )
     return after, events
+
+
+def _works_again(instance: Instance, view: NodeView) -> bool:
+    """Whether what was taken back undid its drain, and nobody had agreed on its end: it was found in that drain, or its
+    deletion after it was asked for and did not happen.
+    """
+    deleted = instance.released and not instance.release_event and instance.cause is Cause.NOTICE_WITHDRAWN
+    drains = instance.noticed or view.drained in DRAINED or view.draining_until
+    return (instance.seen_to_drain or deleted) and not drains
 
 
 def _drains_unasked(instance: Instance, view: NodeView, scribe: Scribe) -> bool:

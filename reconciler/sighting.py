@@ -9,8 +9,9 @@ quarantined: shown, never acted on; so is what a partition left behind that nobo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from contracts.frozen import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import Mark, Server, Status

@@ -143,6 +143,14 @@ class Scene:
         """Why this look is no ground to change anything on, by the world's account; empty for a clear one."""
         return next(self._troubles(look), "")
 
+    def behind(self, look: Look) -> str:
+        """Why this look is no ground to reach what is reviewed now: its trouble, or the older commit that Git offers:
+        whoever is offered that one cannot tell that a newer one was merged.
+        """
+        newest = self.reviewed[-1].commit if self.reviewed else ""
+        held = look.commit if look.commit not in ("", newest) else ""
+        return self.trouble(look) or (held and f"Git offers {held}, and {newest} is merged")
+
     def _troubles(self, look: Look) -> Iterator[str]:
         limit = self.chronicle.spool_limit
         missing = sorted(self.ground.projects - look.whole)
