@@ -239,20 +239,14 @@ class Acting:
             self._done.undone.append(step)
             return
         nobody = gone and not instance.node_once
-        ends_at = self.ports.clock() + NOT_THERE_YET_MS if nobody else self._return_by(instance)
+        ends_at = self.ports.clock() + (NOT_THERE_YET_MS if nobody else _window_ms(self.part, instance))
         self._instances[step.instance] = released(instance, step, ends_at=ends_at, heard=heard, gone=gone)
 
     def _ask(self, instance: Instance, told: str) -> Instance:
         """Ask whatever node there is to drain: who answers is one. Raises what the nodes' side raises."""
-        ends_at = self._return_by(instance)
+        ends_at = self.ports.clock() + _window_ms(self.part, instance)
         answered(lambda: self.ports.nodes.ask_return(instance.name, ends_at=ends_at, cause_event=told))
         return instance if instance.node_once else replace(instance, unsure_since=self.ports.clock())
-
-    def _return_by(self, instance: Instance) -> int:
-        """The end that a node gets which is asked now: its pool's own notice."""
-        pool = self.part.pool_by_name.get(instance.pool)
-        window_s = pool.notice_window_s if pool else self.part.estate.region(self.part.region).notice_window
-        return self.ports.clock() + window_s * 1000
 
     def _works(self, instance: Instance) -> bool:
         """Whether a node turns up, at the last moment, under what was let go before it was seen as one: it drains
@@ -264,7 +258,9 @@ class Acting:
             found = self._ask(instance, instance.release_event)
         except Gone:
             return False
-        self._instances[instance.name] = replace(found, asked=1, ends_at=self._return_by(found))
+        self._instances[instance.name] = replace(
+            found, asked=1, ends_at=self.ports.clock() + _window_ms(self.part, found)
+        )
         return True
 
     def _delete(self, step: Step) -> None:
@@ -341,6 +337,12 @@ class Acting:
         self.tokens.hold(step.project, error)
         self.brake.note(error)
         self._done.undone.append(step)
+
+
+def _window_ms(part: Partition, instance: Instance) -> int:
+    """How long a node gets that is asked to drain: its pool's own notice."""
+    pool = part.pool_by_name.get(instance.pool)
+    return 1000 * (pool.notice_window_s if pool else part.estate.region(part.region).notice_window)
 
 
 def _mark(part: Partition, step: Step, epoch: int, *, since: int = 0) -> Mark:

@@ -22,8 +22,8 @@ from reconciler.problem import Move
 from reconciler.steps import Step, StepKind, step_of
 
 MOST_ASKED = 6
-"""A node whose scheduler shows it in no drain is asked so often, cycle by cycle, before its end is held to be agreed:
-an answer is a word, and no drain.
+"""A node whose agent is dead, and that no scheduler shows in a drain, is asked so often, cycle by cycle, before its end
+is held to be agreed: an answer is a word, and no drain.
 """
 
 LAST_RANK = 6
@@ -288,9 +288,9 @@ def _cleanups(inputs: Inputs, going: Iterable[Instance]) -> Iterable[Step]:
     """
     for instance in going:
         if instance.phase is Phase.FAILED and instance.server:
-            # that no scheduler showed it is no proof that it is no node: whoever is there is asked to drain first
-            kind = StepKind.RELEASE if instance.cause is Cause.NEVER_JOINED else StepKind.DELETE
-            yield step_of(kind, instance, instance.cause)
+            # of what ran, that no scheduler showed it is no proof that it is no node: whoever is there drains first
+            unseen = instance.cause is Cause.NEVER_JOINED and instance.started_at > 0
+            yield step_of(StepKind.RELEASE if unseen else StepKind.DELETE, instance, instance.cause)
         elif instance.phase is Phase.DRAINING and instance.server:
             drained = inputs.drained.get(instance.name, "")
             unheard = instance.released and _unheard(instance, inputs)
@@ -326,11 +326,12 @@ def _there(instance: Instance, inputs: Inputs) -> bool:
 
 def _unheard(instance: Instance, inputs: Inputs) -> bool:
     """Whether a released node has to be asked (again): no answer came, or it is there, as far as its scheduler can say,
-    and was not seen to drain.
+    and was not seen to drain. While its agent lives it cannot have heard; a dead one is given up in time.
     """
     if not instance.node_once or instance.drain_asked:
         return False
-    return not instance.asked or (instance.asked < MOST_ASKED and _there(instance, inputs))
+    lives = instance.covered and instance.name in inputs.shown
+    return not instance.asked or lives or (instance.asked < MOST_ASKED and _there(instance, inputs))
 
 
 def _acquire(inputs: Inputs, want: Wanted, owed: list[Debt], sources: list[Instance], offset: int) -> Step:

@@ -25,6 +25,7 @@ from reconciler.lease import (
     Watch,
     free_at,
     lapsed,
+    most_terms,
     read_lease,
     watched,
     write_lease,
@@ -185,7 +186,9 @@ class Leadership:
         epoch = max(watch.lease.epoch, self._seen, self.epoch) + 1
         older = watch.older or watch.lease.epoch < max(self._seen, self.epoch)
         if older and not self._sole:
-            epoch += self._unseen_terms(watch)
+            # a store that forgot may have named as many more as there was time for until the record stood still
+            stood = self._monotonic() - watch.since
+            epoch += most_terms(self._clock() - stood - self._seen_at, self._terms)
         reading = self._reading()
         revision = self._write(Lease(self._holder, epoch, self._terms.term, 0), watch.revision)
         if revision:
@@ -194,13 +197,6 @@ class Leadership:
             self._sent = reading
             self._sees(epoch)
             self._watch, self.problem = None, ""
-
-    def _unseen_terms(self, watch: Watch) -> int:
-        """How many terms others can have served that this store has forgotten: as many as fit between the last that was
-        seen and the record that stands still now. Their epochs are left out.
-        """
-        stood = self._monotonic() - watch.since
-        return max(0, self._clock() - stood - self._seen_at) // (self._terms.term + self._terms.call)
 
     def _sees(self, epoch: int, at: int = 0) -> None:
         """The newest epoch that is known of, and when it was the newest last."""

@@ -173,3 +173,8 @@ class Tenure:
 def lapsed(tenure: Tenure, now: int, terms: Terms) -> bool:
     """Whether its holder must stop: no renewal was confirmed in time, for whatever reason."""
     return now - tenure.renewed >= terms.deadline
+
+
+def most_terms(ms: int, terms: Terms) -> int:
+    """How many terms others can have begun in so long a time; each waits for the one before."""
+    return max(0, ms) // (terms.term + terms.call)

@@ -118,7 +118,7 @@ def judge(
     if (pending[-1][0] if pending else before.commit) != commit:
         pending = (*pending, (commit, units))[-REMEMBERED:]
     approved = None
-    base = before.units
+    base = dict(before.units)
     used = before.used
     at = before.commit
     for key, who, named in words:
@@ -133,7 +133,7 @@ def judge(
         taken = _taken(base | orphans, stood)
         approved = Approved(key, who, about, sum(taken.values()), sum(base.values())) if taken else approved
         # nothing is desired any more of what is gone: so it is known, and may go
-        base, at, used = dict.fromkeys(base | orphans, 0) | stood, about, used | {key}
+        base, at, used = {**dict.fromkeys((*base, *orphans), 0), **stood}, about, used | {key}
     base = {name: max(base.get(name, 0), units.get(name, 0)) for name in base.keys() | units.keys()}
     baseline = Baseline(at, base, pending, used)
     orphans = _orphans(standing, base)

@@ -62,7 +62,8 @@ class _Running:
 
 class SimulatedNodes:
     """All agents of a region. `journals` keeps what each instance's drains saw, as a real agent's journal would; `dead`
-    are instances whose agent does not run.
+    are instances whose agent does not run. `known` is what was told to those that do not drain now: a word that stands
+    there binds its node, which drained for it, to take no more work.
     """
 
     def __init__(self, *, seed: int, gateway_bytes_s: int) -> None:
@@ -74,7 +75,7 @@ class SimulatedNodes:
         self._saving = 0
         self.journals: dict[str, list[Entry]] = {}
         self.dead: set[str] = set()
-        self._known: dict[str, Notices] = {}
+        self.known: dict[str, Notices] = {}
 
     def next_event_at(self) -> int | None:
         """When something happens next on any node."""
@@ -92,8 +93,8 @@ class SimulatedNodes:
             self._feed(instance, told.NoticeSeen(notice), now)
             return True
         if notice.withdrawn:  # it may have overtaken its notice
-            known, _ = merge(self._known.get(instance, Notices(instance)), notice, now=now, wall=now)
-            self._known[instance] = known
+            known, _ = merge(self.known.get(instance, Notices(instance)), notice, now=now, wall=now)
+            self.known[instance] = known
             return False
         heard = now + self._random.randint(*FIRST_ACTION_MS)
         kubernetes = contract.runs_on.kubernetes is not None
@@ -105,7 +106,7 @@ class SimulatedNodes:
             how=told.How(contract.drain.how),
             scheduler=told.Scheduler.KUBERNETES if kubernetes else told.Scheduler.SLURM,
             notice=notice,
-            known=self._met(notice, heard, instance),
+            known=_met(self.known.get(instance), notice, heard),
         )
         try:
             state, actions = begin(began, heard)
@@ -118,27 +119,6 @@ class SimulatedNodes:
         self._carry_out(running, actions, heard)
         self._plan(instance, running)
         return True
-
-    def bound(self, instance: str) -> bool:
-        """Whether a word still stands for which the node drained: then it takes no more work, whatever else was taken
-        back.
-        """
-        return instance in self._known and bool(self._known[instance].standing)
-
-    def gone(self, instance: str) -> None:
-        """The node is no more: nothing that it heard is said of a next one of its name."""
-        self.lost(instance)
-        self._known.pop(instance, None)
-
-    def _met(self, notice: Notice, now: int, instance: str) -> Notices | None:
-        """What an earlier drain knew. What that was for is met: it binds the node, to no time of its own."""
-        known = self._known.get(instance)
-        if known is None:
-            return None
-        if merge(known, notice, now=now, wall=now)[1] is Merge.ALREADY_WITHDRAWN:
-            return replace(known, standing=())
-        ends_at = honest_deadline(notice, now=now, wall=now)
-        return replace(known, standing=tuple(replace(one, deadline=ends_at) for one in known.standing))
 
     def kill(self, instance: str) -> None:
         """The agent dies: answers to what it asked are lost with it, and processes that were told to end still do."""
@@ -165,6 +145,7 @@ class SimulatedNodes:
     def lost(self, instance: str) -> None:
         """The node ended under its drain, or without one."""
         self.dead.discard(instance)
+        self.known.pop(instance, None)
         if self._drains.pop(instance, None) is not None:
             self._saving -= 1
 
@@ -193,7 +174,7 @@ class SimulatedNodes:
         if outcome is None:
             raise AssertionError(instance)
         self.lost(instance)
-        self._known[instance] = running.state.notices
+        self.known[instance] = running.state.notices
         slow = next((u.unit for u in outcome.units if u.leaving is ordered.Leaving.STILL_RUNNING), "")
         return Drained(
             instance=instance,
@@ -268,6 +249,16 @@ class SimulatedNodes:
             share = min(NODE_WRITES, self._gateway // max(1, self._saving)) // max(1, len(running.state.units))
             took += checkpoint.size * 1000 // max(1, share)
         self._later(running, asked + took, told.Exited(unit))
+
+
+def _met(known: Notices | None, notice: Notice, now: int) -> Notices | None:
+    """What an earlier drain knew. What that was for is met: it binds the node, to no time of its own."""
+    if known is None:
+        return None
+    if merge(known, notice, now=now, wall=now)[1] is Merge.ALREADY_WITHDRAWN:
+        return replace(known, standing=())
+    ends_at = honest_deadline(notice, now=now, wall=now)
+    return replace(known, standing=tuple(replace(one, deadline=ends_at) for one in known.standing))
 
 
 def notice_of(

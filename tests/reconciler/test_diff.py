@@ -309,8 +309,15 @@ def test_a_drain_that_was_merely_seen_binds_no_node_that_may_work_on(
     ids=["it answered and drains not", "the last time", "it will never drain", "its scheduler shows no such node"],
 )
 def test_a_node_that_only_says_it_heard_is_asked_again_before_it_ends(shown: bool, asked: int, kind: StepKind) -> None:
-    told = instance(1, phase=Phase.DRAINING, released=True, asked=asked, ends_at=START - SECOND)
+    told = instance(1, phase=Phase.DRAINING, released=True, asked=asked, ends_at=START - SECOND, covered=False)
     assert kinds(found(fleet(told), shown=frozenset({told.name} if shown else ()))) == [kind]
+
+
+def test_a_node_whose_agent_lives_is_asked_until_it_drains() -> None:
+    """It answered often enough, and lied: whoever lives and has heard is seen to drain."""
+    told = instance(1, phase=Phase.DRAINING, released=True, asked=9 * MOST_ASKED, ends_at=START - SECOND)
+    (again,) = found(fleet(told), shown=frozenset({told.name})).steps
+    assert again.kind is StepKind.RELEASE
 
 
 def test_a_node_that_was_seen_to_drain_is_not_asked_again() -> None:

@@ -149,3 +149,19 @@ def test_a_release_that_its_node_never_heard_of_ends_no_drain_for_a_notice() -> 
     assert not difference(inputs).steps
     (step,) = difference(replace(inputs, now=START + MINUTE)).steps
     assert step.kind is StepKind.DELETE
+
+
+def test_what_never_ran_by_the_providers_word_is_deleted_and_nobody_is_asked() -> None:
+    dead = instance(1, phase=Phase.FAILED, cause=Cause.NEVER_JOINED, joined_at=0, started_at=0)
+    for at, kind in ((0, StepKind.DELETE), (START, StepKind.RELEASE)):
+        inputs = Difference(
+            wanted=(),
+            fleet=fleet(replace(dead, started_at=at)),
+            claims={},
+            claim_events={},
+            naming=Naming(REGION, 1, 500),
+            now=START,
+            drained={},
+            owned_projects=frozenset({PROJECT}),
+        )
+        assert [step.kind for step in difference(inputs).steps] == [kind]
