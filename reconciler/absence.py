@@ -6,15 +6,14 @@ and is listed again is found again, and never ended undrained.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from contracts.frozen import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from reconciler import billing
 from reconciler.doubts import Absence, judge, missed, shown
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Instance, Phase
-from reconciler.past import lost
+from reconciler.past import lost, taken_away
 from reconciler.sight import Census, Failure, Loss, Sight
 
 REMEMBERED_MS = 3_600_000
@@ -138,8 +137,7 @@ def lose(census: Census, instance: Instance, at: int, scribe: Scribe, *, believe
     """
     instance = replace(instance, missing_since=at)
     if instance.released or instance.phase is Phase.FAILED:
-        agreed = instance.release_event.startswith(f"{EventType.RELEASE_ASKED.value}/")
-        if instance.taken and instance.started_at and not agreed:
+        if taken_away(instance):
             cause, event = lost(instance, at, scribe, believed=believed)
             census.events.append(event)
             return replace(instance, phase=Phase.GONE, gone_at=scribe.now, cause=cause, cause_event=event.id)

@@ -10,8 +10,9 @@ cannot be renewed is given back ahead of it too, so that its drain is paid for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from contracts.frozen import quick, replace
 from contracts.model import Contract
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
@@ -33,6 +34,7 @@ burst boots before the next cycle. A wave that asks for more is restored in step
 """
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Risk:
     """One workload's state: short since, healthy since, the hours that are paid, and the day on which its approver was
@@ -52,6 +54,7 @@ class Risk:
         return units_of(self.hours)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Wallet:
     """What each authority and each workload has reserved in the day (a local date as text), in 1e-6 of the currency.
@@ -70,6 +73,7 @@ class Wallet:
     opened_at: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Standing:
     """What one workload has now: running units in all, and those that stand on fallback.

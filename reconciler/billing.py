@@ -6,8 +6,7 @@ mark and the provider's word alone, never from what one replica remembers: anoth
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from contracts.frozen import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import Lifecycle, LifecycleKind, Mark
@@ -72,7 +71,11 @@ def purpose(instance: Instance, seat: str) -> Cause:
 
 
 def life_of(instance: Instance) -> str:
-    """The subject of the end of an instance, or of its loss: one that was found again has another one to come."""
+    """The subject of the end of an instance, or of its loss: one that was found again has another one to come, and of
+    two servers that had its key each has its own.
+    """
+    if instance.twinned and instance.server:
+        return f"{instance.name}/{instance.server}"
     return f"{instance.name}/{instance.found_at}" if instance.found_at else instance.name
 
 

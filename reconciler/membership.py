@@ -5,8 +5,7 @@ An instance is a node only while its scheduler shows it. A scheduler that does n
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from contracts.frozen import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools.provider import Server, Status
@@ -63,8 +62,9 @@ def as_node(
             cause=Cause.DRAINED,
             cause_event=view.draining_for or instance.cause_event,
         )
-    if instance.released and not instance.drain_asked and (view.draining_until or view.drained):
-        instance = replace(instance, drain_asked=True)  # it heard, whatever became of the answer
+    if instance.released and not instance.drain_asked and _heard(instance, view):
+        # whatever became of the answer, and whatever end was written down before anybody asked
+        instance = replace(instance, drain_asked=True, ends_at=max(instance.ends_at, view.draining_until))
     phase = instance.phase
     if instance.supply:
         phase = Phase.SERVING if view.busy_units else Phase.JOINED
@@ -102,6 +102,17 @@ def _drains_unasked(instance: Instance, view: NodeView, scribe: Scribe) -> bool:
     if view.draining_for:
         return view.draining_until > 0 and view.draining_for.startswith(f"{EventType.RELEASE_ASKED.value}/")
     return view.draining_until > 0 and not instance.joined_at and instance.epoch < scribe.epoch
+
+
+def _heard(instance: Instance, view: NodeView) -> bool:
+    """Whether a released node is seen to have heard of it. One that drains for a notice says nothing of the release:
+    it works to that notice's end, and takes work again when that is taken back.
+    """
+    if view.drained in DRAINED:
+        return True
+    for_ = view.draining_for
+    ours = for_ in ("", instance.release_event) or for_.startswith(f"{EventType.RELEASE_ASKED.value}/")
+    return view.draining_until > 0 and ours
 
 
 def asked_at(release: str, otherwise: int) -> int:

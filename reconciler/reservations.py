@@ -10,9 +10,9 @@ nothing is bought on it until a person says what was spent.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from contracts.errors import EbbtideError
+from contracts.frozen import replace
 from ledger.events import EventType, Paid
 from reconciler.arbiter import Risk, Wallet
 from reconciler.cycle import Decision, Memory, Seen

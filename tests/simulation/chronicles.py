@@ -221,7 +221,9 @@ class Story(Deeds):
 
     def drain(self, name: str, caused_by: str, ends_at: int, *, took: int = 20_000, outcome: str = "verified") -> None:
         """A node hears, drains and says how it ended, and the ledger has both."""
-        self.node(name, NodeWord.HEARD, ends_at=ends_at)
+        kind, _, subject = caused_by.partition(f"/{REGION}/")
+        notice = subject.removesuffix(f"/{name}") if kind == EventType.NOTICE_RECEIVED.value else ""
+        self.node(name, NodeWord.HEARD, ends_at=ends_at, notice=notice)
         self.node(name, NodeWord.DRAINING, ends_at=ends_at)
         began = self.event(
             EventType.DRAIN_STARTED,
