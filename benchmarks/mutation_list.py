@@ -23,6 +23,7 @@ SIGHTING = "reconciler/sighting.py"
 SPREAD = "correlation_groups/spread.py"
 DESIRED = "reconciler/desired.py"
 CYCLE = "reconciler/cycle.py"
+OWED = "reconciler/owed.py"
 
 MUTATIONS = (
     Mutation(
@@ -314,6 +315,12 @@ MUTATIONS = (
         (Edit(LOGBOOK, "            owned = Memory() if beyond else at_term(memory, self._ports.clock())",
               "            owned = at_term(memory, self._ports.clock())"),),
         faults="crash,pause,store_cut,control_down,reclaim,commit_maxima", needs="crash,pause",
+    ),
+    Mutation(
+        "paid-unwritten", "what others paid is not paid again", "check_debts.PaidOnce",
+        (Edit(OWED, "        debts = tuple(debt for debt in memory.fleet.debts if debt.instance not in paid)",
+              "        debts = memory.fleet.debts"),),
+        faults="crash,empty_disk,reclaim,hall_wave,two_halls", needs="empty_disk,reclaim",
     ),
     Mutation(
         "drain-uncaused", "a drain begins for a notice or for an agreed return", "check_drains.Outcomes",

@@ -92,7 +92,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     census.fleet = replace(
         fleet,
         instances=instances,
-        debts=tuple(debts.values()),
+        debts=tuple(debt for debt in debts.values() if not _serves(instances.get(debt.instance))),
         quarantined=frozenset(s.row.id for s in census.strays) | (frozenset() if sight.whole else fleet.quarantined),
         twins=fleet.twins & {twin.row.id for twin in twins} if sight.whole else fleet.twins,
         unlisted=unseen,
@@ -111,14 +111,19 @@ def _numbered(census: Census, sight: Sight) -> int:
     return max((number_in(name, sight.seat) for name in named if name not in known), default=0)
 
 
+def _serves(instance: Instance | None) -> bool:
+    """Whether it is there after all: nothing is owed in its place."""
+    return instance is not None and instance.supply
+
+
 def _owing(fleet: Fleet, census: Census, sight: Sight, scribe: Scribe) -> tuple[int, dict[str, Debt]]:
     """Up to when others may have answered what happened, and what is owed, by instance. Where servers of other terms
-    turn up that this memory did not know, or a whole term lay between, whoever acted then may have paid each debt: it
-    is never paid again, and what is missing comes back as growth.
+    turn up that were asked for behind the last word on what is owed, whoever asked may have paid each debt: it is never
+    paid again, and what is missing comes back as growth.
     """
-    unknown = any(back.epoch != scribe.epoch for back in census.restored)
-    if unknown or sight.after_others:
-        return sight.now, {}
+    for back in census.restored:
+        if back.epoch != scribe.epoch and (back.epoch, number_in(back.name, sight.seat)) >= fleet.known:
+            return sight.now, {}
     return fleet.answered_until, {debt.instance: debt for debt in fleet.debts}
 
 

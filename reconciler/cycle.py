@@ -327,7 +327,6 @@ def _count(
             silent_workloads=frozenset(name for name, claim in claimed.items() if claim.held),
             improbable_percent=region.guard.improbable_share,
             accepted_at=seen.accepted_at,
-            after_others=memory.after_others,
             partition=part.name,
             led=frozenset(one.name for one in region.partitions) or frozenset({""}),
         ),

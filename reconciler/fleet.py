@@ -179,7 +179,8 @@ class Fleet:
     `sequence` numbers the next instance; `quarantined` are ids of servers that carry our mark and that a person has to
     look at; `twins` are ids of second servers under one key whose deletion stands in the ledger; `unlisted` are no
     instances, and others show them. What happened up to `answered_until` may have been answered by a leader that this
-    memory knows nothing of: nothing is owed for it.
+    memory knows nothing of: nothing more is owed for it. What leaders of before asked for is known to have paid what is
+    not owed, up to the term and number `known`.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=lambda: MappingProxyType({}))
@@ -189,6 +190,7 @@ class Fleet:
     twins: frozenset[str] = frozenset()
     unlisted: Mapping[str, Unlisted] = field(default_factory=lambda: MappingProxyType({}))
     answered_until: int = 0
+    known: tuple[int, int] = (0, 0)
 
     def alive(self) -> list[Instance]:
         """Instances that are not gone, by name."""

@@ -23,6 +23,7 @@ from reconciler.leadership import Leadership
 from reconciler.logbook import Logbook
 from reconciler.opening import key_of
 from reconciler.outcomes import announced, named
+from reconciler.owed import Owing
 from reconciler.ports import SchedulerView
 from reconciler.reservations import Reservations
 from reconciler.steps import Step, StepKind, finishes
@@ -63,6 +64,7 @@ class Reconciler:
         if self.logbook.lineage:
             self.leadership.raise_above(self.memory.epoch, at=self.memory.guard.judged_at)
         self.reservations = Reservations(ports.store, key=key_of(self.part.seat), leadership=self.leadership)
+        self.owing = Owing(ports.store, seat=self.part.seat)
         self.acting = Acting(self.part, ports, appraiser, self.leadership)
         self.deferred = 0
         self.stalled = 0
@@ -89,7 +91,8 @@ class Reconciler:
         decision, unpaid = self.reservations.settle(decision, seen, self.memory)
         going, waiting = self.acting.tokens.admit(decision.allowed)
         going = named(going, decision.memory.fleet, self._scribe())
-        waiting += unpaid
+        going, unwritten = self.owing.settle(decision, seen, going, self.memory)
+        waiting += unpaid + unwritten
         if not self._note(decision.memory, decision.events, going):
             # what cannot be written down is not begun; what was agreed before goes on
             waiting += [step for step in going if not finishes(step)]
@@ -117,6 +120,7 @@ class Reconciler:
         if not self.leadership.ensure():
             return False
         owned = self.logbook.own(self.memory, self.leadership.epoch)
+        owned = owned and self.owing.begin(owned, self.leadership, now=self.ports.clock())
         if owned is None:
             if self.logbook.baselines.epoch > self.leadership.epoch:
                 self.leadership.raise_above(self.logbook.baselines.epoch)

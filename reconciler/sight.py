@@ -81,8 +81,8 @@ class Sight:
     """What the provider and the schedulers showed; `listing` is None when the provider did not answer at all.
 
     `projects` are ours, `silent_workloads` those whose scheduler does not answer, and `accepted_at` is the time up to
-    which a person accepted that what is missing is gone (0: none was). `after_others` says that a term of which nothing
-    is remembered lay before this one. `led` are the region's partitions that have a leader ("": it is not divided).
+    which a person accepted that what is missing is gone (0: none was). `led` are the region's partitions that have a
+    leader ("": it is not divided).
     """
 
     now: int
@@ -97,7 +97,6 @@ class Sight:
     silent_workloads: frozenset[str] = frozenset()
     improbable_percent: int = 10
     accepted_at: int = 0
-    after_others: bool = False
     partition: str = ""
     led: frozenset[str] = frozenset({""})
 

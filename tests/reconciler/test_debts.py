@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from ledger.causes import Cause
 from ledger.events import EventType
-from pools.provider import Lifecycle, LifecycleKind, Notice, NoticeKind, Signals
+from pools.provider import Notice, NoticeKind, Signals
 from reconciler.census import take
 from reconciler.fleet import Debt, Fleet, Phase
 from reconciler.sight import Census, Sight
@@ -51,28 +53,23 @@ def test_it_owes_for_what_is_said_later() -> None:
     assert owed(passed(first.fleet, later)) == [HERE.name]
 
 
-def test_where_others_bought_something_they_may_have_paid_every_debt() -> None:
-    known = replace(fleet(HERE), debts=(OWED,))
-    assert not owed(passed(known, shown(said(START - SECOND))))
+@pytest.mark.parametrize(("behind", "owes"), [((1, 3), True), ((2, 1), True), ((1, 2), False), ((0, 0), False)])
+def test_what_others_asked_for_behind_the_last_word_may_have_paid_every_debt(
+    behind: tuple[int, int], owes: bool
+) -> None:
+    known = replace(fleet(HERE), debts=(OWED,), known=behind)  # the second of term 1 comes to light
+    assert owed(passed(known, shown(said(START - SECOND)), epoch=3)) == ([OWED.instance, HERE.name] if owes else [])
+
+
+def test_nothing_is_owed_in_place_of_what_is_there() -> None:
+    debt = Debt(FORECAST, THERE.name, Cause.LOST_WITHOUT_NOTICE, "instance.lost/north/n")
+    known = replace(fleet(HERE), debts=(debt, OWED), known=(1, 3))
+    assert owed(passed(known, shown(Signals(START, "1")))) == [OWED.instance]
 
 
 def test_what_this_term_asked_for_itself_pays_for_nothing_else() -> None:
     known = replace(fleet(HERE), debts=(OWED,))
     assert owed(passed(known, shown(Signals(START, "1")), epoch=1)) == [OWED.instance]
-
-
-def test_a_term_of_which_nothing_is_remembered_may_have_paid_every_debt() -> None:
-    known = replace(fleet(HERE, THERE), debts=(OWED,))
-    assert owed(passed(known, shown(Signals(START, "1")))) == [OWED.instance]
-    assert not owed(passed(known, shown(said(START - SECOND), after_others=True)))
-
-
-def test_what_was_lost_in_such_a_term_is_not_owed() -> None:
-    gone = Lifecycle(START - SECOND, LifecycleKind.DELETED, HERE.server, HERE.name, HERE.pool, taken=True)
-    seen = sight(row(THERE), signals=Signals(START, "1", lifecycle=(gone,)), nodes={THERE.name: node(THERE)})
-    assert owed(passed(fleet(HERE, THERE), seen)) == [HERE.name]
-    late = passed(fleet(HERE, THERE), replace(seen, after_others=True))
-    assert (owed(late), [loss.instance.name for loss in late.losses]) == ([], [HERE.name])
 
 
 def test_a_clock_that_ran_ahead_forgives_nothing_that_is_yet_to_come() -> None:

@@ -116,7 +116,8 @@ def test_a_withdrawal_that_comes_before_its_notice_in_one_answer_is_still_the_la
 
 
 def test_a_withdrawn_notice_does_not_undo_our_own_release() -> None:
-    leaving = replace(HERE, phase=Phase.DRAINING, released=True, ends_at=START + 60 * SECOND)
+    told = f"release.asked/north/{HERE.name}/1"
+    leaving = replace(HERE, phase=Phase.DRAINING, released=True, release_event=told, ends_at=START + 60 * SECOND)
     census = heard(heard(fleet(leaving), notice(HERE)).fleet, notice(HERE, withdrawn=True))
     assert (one(census).phase, one(census).released) == (Phase.DRAINING, True)
     assert one(census).ends_at == START + 60 * SECOND
