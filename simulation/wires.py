@@ -102,7 +102,7 @@ class WiredProvider(WiredAnswers):
         """A server that runs becomes one of our nodes, or none any more; nothing else happens to it."""
         world, row = self._scene.world, record.server
         kind, cause = (HappeningKind.ACTIVE, None) if ours else (HappeningKind.ENDED, EndCause.DELETED)
-        world.site.on_cloud(Happening(world.now, kind, row.id, row.name, pool, cause=cause))
+        world.site.on_cloud(Happening(world.now, kind, row.id, row.name, pool, cause=cause, told=ours))
 
     def _about(self, call: Call, name: str, record: Record | None) -> Act:
         if record is None:
