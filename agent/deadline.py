@@ -17,9 +17,11 @@ Never later
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from contracts.frozen import replace
 
 Instant = int  # milliseconds since the Unix epoch, UTC
 

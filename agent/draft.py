@@ -7,7 +7,6 @@ hold.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from agent.actions import (
@@ -42,6 +41,7 @@ from agent.state import (
     repeat_after,
     verdict_at,
 )
+from contracts.frozen import replace
 
 _LEAVING: Final = {
     UnitPhase.LEAVING: Leaving.BY_SCHEDULER,

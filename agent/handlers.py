@@ -7,7 +7,6 @@ ignore the input with a reason; it never raises and never looks at what the simu
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
 from agent.actions import AskSource, Hold, Kill, Release, Taint
@@ -50,6 +49,7 @@ from agent.state import (
     repeat_after,
 )
 from agent.timers import go_silent, patience_ends
+from contracts.frozen import replace
 
 
 def handle(draft: Draft, said: object) -> None:

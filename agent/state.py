@@ -14,6 +14,7 @@ from agent.actions import Outcome
 from agent.deadline import Instant, Merge, Notices
 from agent.inputs import How, ReceiptSeen, Refusal, Scheduler, Unit
 from agent.phases import ENDED, Phase, Signal, UnitPhase
+from contracts.frozen import quick
 
 # How long the node waits for a scheduler before it helps itself (design); the request itself is never cut off.
 SILENCE_MS: Final = 800
@@ -82,6 +83,7 @@ class Ignored:
     reason: Ignore | Merge
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class UnitState:
     """One unit's place.
@@ -118,6 +120,7 @@ class Plan:
     started_at: Instant
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class DrainState:
     """Everything about one drain between two inputs."""

@@ -21,7 +21,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsBytes
 
 from benchmarks.curve_picture import picture
 from benchmarks.day import Kept, scaled
@@ -103,9 +103,9 @@ class Paper:
         """What was saved last."""
         return self.content
 
-    def save(self, content: bytes) -> None:
+    def save(self, content: SupportsBytes) -> None:
         """Keep it."""
-        self.content = content
+        self.content = bytes(content)
 
 
 def wider(estate: Estate, factor: int) -> Estate:

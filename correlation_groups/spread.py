@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from contracts.frozen import quick
+
 
 @dataclass(frozen=True, slots=True)
 class Shares:
@@ -31,6 +33,7 @@ class Shares:
         )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Lot:
     """The smallest thing that can be placed in one pool: `instances` servers that hold `units` useful units.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import SupportsBytes
 from zoneinfo import ZoneInfo
 
 from ebbtide.advice import Advice
@@ -69,7 +70,7 @@ class Untouched:
         """Nothing was kept."""
         return None
 
-    def save(self, content: bytes) -> None:
+    def save(self, content: SupportsBytes) -> None:
         """Nothing is remembered."""
 
 

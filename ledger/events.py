@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from contracts.errors import Refused
+from contracts.frozen import quick
 from ledger.causes import Cause
 from ledger.money import is_amount
 
@@ -157,6 +158,7 @@ MONEY = frozenset({"rate", "guaranteed", "amount"})
 """Data that are decimal text; only an amount may be below zero, as a correction."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Event:
     """One line of the ledger.

@@ -15,8 +15,9 @@ from __future__ import annotations
 import enum
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from contracts.frozen import quick, replace
 from ledger.causes import Cause
 from pools.gamma import poisson_tail
 
@@ -113,6 +114,7 @@ class Signs:
     starting: Mapping[str, int] = field(default_factory=dict)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Record:
     """What is held against one pool. `level` counts exclusions on top of each other, `since` is when the standing

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from contracts.frozen import quick, replace
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
@@ -33,6 +35,7 @@ HALF_AGE_MS = 10 * MINUTE_MS
 """An announcement loses half of its weight in each such time, and all of it at its own end."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Room:
     """Usable capacity, in the four joint dimensions of placement."""
@@ -52,6 +55,7 @@ class Room:
         )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Word:
     """One domain's announcement: what it offers beyond what we hold, until when, and how surely (0 to 1)."""
@@ -61,6 +65,7 @@ class Word:
     confidence: float
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Track:
     """What is known of one domain: the last announcement and total, the running level of vCPU and memory totals, each

@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import Protocol
 
 from contracts.errors import Refused, Transient
+from contracts.frozen import quick
 
 
 class QuotaExhausted(Refused):
@@ -184,6 +185,7 @@ class LifecycleKind(enum.Enum):
     FAILED = "failed"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
     """One lifecycle event: a hint that explains; the listing stays the truth.
@@ -233,6 +235,7 @@ class RateCard:
     effective_from: Mapping[str, int] = field(default_factory=dict)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ForwardCapacity:
     """What a capacity domain will offer us beyond what we hold, how long and how surely (0 to 1)."""

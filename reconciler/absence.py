@@ -6,8 +6,7 @@ and is listed again is found again, and never ended undrained.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from contracts.frozen import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from reconciler import billing

@@ -12,12 +12,13 @@ Exposure is the time that instances were booting, joined or serving.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contracts.frozen import quick, replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools import exclusion, forward
@@ -87,6 +88,7 @@ class Ground:
     topology: Topology
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Learnt:
     """All that lasts between two calls.

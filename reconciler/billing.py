@@ -6,8 +6,7 @@ mark and the provider's word alone, never from what one replica remembers: anoth
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from contracts.frozen import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import Lifecycle, LifecycleKind, Mark

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from contracts.frozen import quick, replace
 from ledger.causes import Cause
 from ledger.events import Paid
 from reconciler.fleet import Fleet, Phase
@@ -29,6 +30,7 @@ History = tuple[tuple[int, int], ...]
 NO_FLEET = Fleet()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class GuardState:
     """What the guard let through in its window: (time, number) by kind, and complete cycles since it last was blind.

@@ -8,8 +8,8 @@ guard judges whether too many are missing to believe it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
+from contracts.frozen import replace
 from ledger.causes import Cause
 from pools.provider import FaultKind, LifecycleKind, Server, Status
 from reconciler import billing, unlisted
@@ -77,6 +77,8 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         census.events += joined
         if after.released and after.drain_asked and not before.released:  # by a leader of before
             census.let_go[name] = asked_at(after.release_event, sight.now)
+        if before.phase is Phase.FAILED and after.phase is Phase.DRAINING:
+            debts.pop(name, None)  # it came after all, and paid what it was bought for
         owed = _owed(before, after)
         if owed is not None and (after.phase is Phase.FAILED or after.missing_since > answered_until):
             debts.setdefault(name, owed)

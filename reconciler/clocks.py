@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from contracts.frozen import quick
+
 LEAP_MS = 2_000
 """Differences up to this are no jump: a leap second that is stepped is one second, and two clocks are never read at the
 same instant. Nothing that we take from a clock is shorter than fifteen seconds."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Reading:
     """Both clocks of one machine at one moment: ms since the epoch, and ms that only progress."""

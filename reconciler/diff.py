@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from contracts.frozen import quick, replace
 from ledger.causes import Cause
 from ledger.events import Paid
 from reconciler.census import REPLACING
@@ -29,6 +30,7 @@ LAST_RANK = 6
 """Behind the five tiers: work without a contract."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Instances that one workload shall have in one pool, and what each holds."""
@@ -286,7 +288,9 @@ def _cleanups(inputs: Inputs, going: Iterable[Instance]) -> Iterable[Step]:
     """
     for instance in going:
         if instance.phase is Phase.FAILED and instance.server:
-            yield step_of(StepKind.DELETE, instance, instance.cause)
+            # that no scheduler showed it is no proof that it is no node: whoever is there is asked to drain first
+            kind = StepKind.RELEASE if instance.cause is Cause.NEVER_JOINED else StepKind.DELETE
+            yield step_of(kind, instance, instance.cause)
         elif instance.phase is Phase.DRAINING and instance.server:
             drained = inputs.drained.get(instance.name, "")
             unheard = instance.released and _unheard(instance, inputs)
@@ -309,7 +313,8 @@ def _over(instance: Instance, inputs: Inputs, *, unheard: bool) -> bool:
         return False
     if not instance.node_once and _there(instance, inputs):
         return False
-    ends_at = min((end for _, end in instance.notices), default=instance.ends_at) if unheard else instance.ends_at
+    knows = instance.drain_asked or not (unheard or instance.notices)
+    ends_at = instance.ends_at if knows else min((end for _, end in instance.notices), default=instance.ends_at)
     return inputs.now >= ends_at
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Container, Iterable
-from dataclasses import replace
 
+from contracts.frozen import replace
 from reconciler.fleet import Instance, Phase
 from reconciler.ports import NodeView
 from reconciler.sight import Sight

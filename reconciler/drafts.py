@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from contracts.frozen import quick
 from ledger.causes import Cause
 from ledger.events import Datum, Event, EventType
 from pools.provider import seat_of
@@ -34,6 +35,7 @@ def event_id(type_: EventType, region: str, subject: str) -> str:
     return f"{type_.value}/{region}/{subject}"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Scribe:
     """What all events of one cycle share."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import SupportsBytes
 
 from contracts.errors import Gone
 from ledger.events import Event
@@ -131,10 +132,10 @@ class FakeJournal(Failures):
         self.enter("load")
         return self.content
 
-    def save(self, content: bytes) -> None:
+    def save(self, content: SupportsBytes) -> None:
         """As the seam promises."""
         self.enter("save")
-        self.content = content
+        self.content = bytes(content)
 
 
 class FakeDesired(Failures):

@@ -7,11 +7,12 @@ times are milliseconds since the epoch, 0 where the thing has not happened.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 
+from contracts.frozen import quick
 from ledger.causes import Cause
 from ledger.events import EventType, Paid
 from repo_layout.admission import instance_prefix
@@ -36,6 +37,7 @@ DRILL = "drill/"
 """What the keys of a drill's notices begin with, so that a real notice of the same reclaim stands beside it."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One server of ours.
@@ -141,6 +143,7 @@ class Instance:
         return self.phase is Phase.BOOTING or self.phase is Phase.REQUESTED
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Debt:
     """One instance that was lost or noticed and not replaced yet; the next acquisition of its workload that is paid the
@@ -154,6 +157,7 @@ class Debt:
     paid: Paid = Paid.RECLAIMABLE
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Unlisted:
     """A server of ours of which others know, and no listing that we saw: when it began, what they say of it, and
@@ -167,6 +171,7 @@ class Unlisted:
     since: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Fleet:
     """Everything the control plane remembers about its instances between two cycles.
@@ -188,6 +193,14 @@ class Fleet:
     def alive(self) -> list[Instance]:
         """Instances that are not gone, by name."""
         return [i for i in self.instances.values() if i.phase is not Phase.GONE]
+
+    def beyond(self, workloads: Container[str]) -> dict[str, int]:
+        """Units alive of workloads that are none of these, by workload."""
+        units: dict[str, int] = {}
+        for one in self.instances.values():
+            if one.workload not in workloads and one.phase is not Phase.GONE:
+                units[one.workload] = units.get(one.workload, 0) + one.units
+        return units
 
 
 def name_of(seat: str, epoch: int, number: int) -> str:

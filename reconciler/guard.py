@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from contracts.frozen import quick
 from ledger.causes import Cause
 from ledger.events import Paid
 from pools.provider import Quota
@@ -37,6 +38,7 @@ GIB = 2**30
 NOBODY: Mapping[str, int] = {}
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Eyes:
     """What the control plane can see now.

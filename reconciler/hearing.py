@@ -7,8 +7,8 @@ reclaim (or kind, where there is none): it goes at the earliest of their ends, a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
+from contracts.frozen import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools.provider import Notice, NoticeKind

@@ -9,10 +9,12 @@ and clocks that run at different rates as far as the term is longer than the dea
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
+from json.encoder import encode_basestring_ascii
 
 from contracts.errors import Refused
+from contracts.frozen import quick, replace
 
 LONGEST_RECORD = 1024
 """Bytes of a record; ours have about a hundred and fifty, and a longer one was not written by us."""
@@ -54,6 +56,7 @@ class Terms:
 TERMS = Terms()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Lease:
     """Who leads (empty: nobody, its last holder gave it up), under which epoch, for which term, at which beat.
@@ -71,13 +74,10 @@ NO_LEASE = Lease("", 0, 0, 0)
 """What stands where there is no record."""
 
 
-_to_text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
-
-
 def write_lease(lease: Lease) -> bytes:
     """The record as it stands in the store: one line of JSON with its keys in order."""
-    fields = {"beat": lease.beat, "epoch": lease.epoch, "holder": lease.holder, "term": lease.term}
-    return (_to_text(fields) + "\n").encode()
+    holder = encode_basestring_ascii(lease.holder)
+    return f'{{"beat":{lease.beat},"epoch":{lease.epoch},"holder":{holder},"term":{lease.term}}}\n'.encode()
 
 
 @lru_cache(maxsize=16)  # a replica that looks on reads the same record several times a term
@@ -106,6 +106,7 @@ def _sound(lease: Lease) -> bool:
     )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Watch:
     """What a replica that does not lead has seen of the record: which it is, since when, and when it last looked.
@@ -156,6 +157,7 @@ def free_at(watch: Watch, terms: Terms) -> int:
     return watch.since if watch.given_up else watch.since + max(terms.term, watch.lease.term) + terms.call
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Tenure:
     """A term of office: its epoch, the record that its holder last wrote, and the time that its confirmation counts

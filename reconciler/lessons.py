@@ -16,12 +16,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from contracts.errors import Refused
+from contracts.frozen import quick
 from pools import exclusion, forward
 from pools.interruption import Evidence, Floats, History, Outlook, Topology
 from reconciler.appraisal import Learnt, ToldRates
 from reconciler.fleet import Fleet
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Sums:
     """One memory of the history: arrays of doubles as base64, in the order of the pools and groups."""

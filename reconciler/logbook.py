@@ -8,7 +8,7 @@ journal does not take stays in memory, and an older entry finds it again by look
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from contracts.errors import EbbtideError
 from ledger.events import Event
@@ -62,7 +62,8 @@ class Logbook:
     def own(self, memory: Memory, epoch: int) -> Memory | None:
         """The memory to act on in this term: the one in hand, or an empty one where others have acted beyond it.
 
-        Asks the store once a term; None while that does not answer, and then nothing may be done.
+        Asks the store once a term; None while that does not answer, or shows a later leader's writing, and then nothing
+        may be done.
         """
         if self._owned_in == epoch:
             return memory
@@ -76,8 +77,11 @@ class Logbook:
             beyond = bool(self.lineage) and (forgot if not said else said != self.lineage)
             lineage = self.lineage if self.lineage and not beyond else f"{self._ports.holder}/{epoch}"
             owned = Memory() if beyond else at_term(memory, self._ports.clock())
+            approved = self.baselines.recall()
+            if self.baselines.epoch > epoch:
+                return None
             if not owned.baseline.commit:  # what somebody approved outlives every memory
-                owned = replace(owned, baseline=self.baselines.recall() or memory.baseline)
+                owned = replace(owned, baseline=approved or memory.baseline)
             if said != lineage:
                 revision = found.revision if found is not None else ""
                 answered(lambda: store.put(key, lineage.encode(), expected=revision))
@@ -106,32 +110,30 @@ class Logbook:
         position = asked(self._ports.recorder.position)
         if position is None:
             return False
+        learnt = self._appraiser.learnt
         saved = Saved(
             at=at,
             commit=commit,
             position=position,
             lineage=self.lineage,
             memory=memory,
-            lessons=self._learnt(),
             intents=tuple(intents),
             events=(*told, *announced),
         )
-        return self._save(saved) and self._record(saved.events, keep=told)
+        return self._save(_Entry(self, saved, learnt)) and self._record(saved.events, keep=told)
 
-    def _learnt(self) -> Lessons:
-        """What lasts of all that was learnt; nothing is learnt between most notes."""
-        learnt = self._appraiser.learnt
+    def encoded(self, saved: Saved, learnt: Learnt) -> bytes:
+        """The entry's bytes, with what lasts of all that was learnt; nothing is learnt between most notes."""
         if self._lessons is None or self._lessons[0] is not learnt:
             self._lessons = learnt, lessons_of(learnt)
-        return self._lessons[1]
+        return self._writer.encode(replace(saved, lessons=self._lessons[1]))
 
-    def _save(self, saved: Saved) -> bool:
+    def _save(self, entry: _Entry) -> bool:
         journal = self._ports.journal
         if journal is None:
             return True
-        content = self._writer.encode(saved)
         try:
-            answered(lambda: journal.save(content))
+            answered(lambda: journal.save(entry))
         except EbbtideError:
             return False
         return True
@@ -151,3 +153,15 @@ class Logbook:
                 self.unrecorded = list(events if keep is None else keep)
                 return False
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An entry of the journal that is put into words when its bytes are asked for: all in it is frozen."""
+
+    book: Logbook
+    saved: Saved
+    learnt: Learnt
+
+    def __bytes__(self) -> bytes:
+        return self.book.encoded(self.saved, self.learnt)

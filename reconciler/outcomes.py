@@ -7,8 +7,8 @@ whose answer nobody lived to hear.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from contracts.frozen import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from reconciler.drafts import Scribe, event_id

@@ -6,7 +6,9 @@ Pure: a bucket is a frozen value, taking from it returns the next one. Buckets f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from contracts.frozen import replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import replace
 
+from contracts.frozen import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools.provider import Lifecycle, LifecycleKind, Mark, Notice, Signals

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from contracts.frozen import replace
 from reconciler import placement_lp
 from reconciler.placement_greedy import drop_loose, grow, move_for_gain, shrink_excess, trim
 from reconciler.placement_line import Line

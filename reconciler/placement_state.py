@@ -7,11 +7,11 @@ bounds until it is really gone, because it is drained after its replacement is a
 
 from __future__ import annotations
 
-from dataclasses import replace
 from operator import attrgetter
 
 import numpy as np
 
+from contracts.frozen import replace
 from correlation_groups.spread import limit, pools_required
 from reconciler.placement_line import Line
 from reconciler.placement_region import Region, region_of, sizes

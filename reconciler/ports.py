@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, SupportsBytes
 
+from contracts.frozen import quick
 from ledger.events import Event
 from repo_layout.model import Estate
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Demand:
     """One workload's whole present need in units, as its scheduler sees it: what is, never what once was asked for.
@@ -95,10 +97,13 @@ class Journal(Protocol):
     def load(self) -> bytes | None:
         """What was saved last; None where nothing was. Raises `Refused` for one that is there and damaged."""
 
-    def save(self, content: bytes) -> None:
-        """Replace it, durable before returning; after an error the old one still stands, whole."""
+    def save(self, content: SupportsBytes) -> None:
+        """Replace it, durable before returning; after an error the old one still stands, whole. `bytes(content)` is the
+        same whenever it is asked for, and takes a while for a large region.
+        """
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Versioned:
     """A value of the store and the revision that it has until it is replaced."""

@@ -11,12 +11,14 @@ import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from contracts.frozen import quick
 from correlation_groups.spread import Lot, Shares, lot
 
 UNKNOWN_POOL = ""
 """The pool of an instance whose pool nobody can tell: it counts against every bound."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Resources:
     """What an instance takes and a domain has, in the four joint dimensions."""
@@ -49,6 +51,7 @@ class Resources:
         )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class DomainSupply:
     """One capacity domain: `capacity` is all that we may use there now, free capacity and what our instances hold.
@@ -61,6 +64,7 @@ class DomainSupply:
     capacity: Resources
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class PoolSupply:
     """One pool row.
@@ -87,6 +91,7 @@ class Offer:
     cost_micro: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Offers:
     """The eligible pools of one workload, by column. Share `pools` and `units` between workloads of one class: the
@@ -128,6 +133,7 @@ class Team:
     limit_milli_ncu: int | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Need:
     """What one workload wants.
@@ -154,6 +160,7 @@ class Need:
     move_cost_micro: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Held:
     """Instances of one workload in one pool that exist or are asked for (until their join time-out).
@@ -172,6 +179,7 @@ class Held:
     leaving: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One partition's placement, complete.
@@ -218,6 +226,7 @@ class MoveCause(enum.Enum):
     EXCESS = "excess"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Count:
     """Instances that one workload shall have in one pool."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from contracts.frozen import quick
 from ledger.causes import Cause
 from ledger.events import Paid
 from reconciler.fleet import Instance
@@ -24,10 +25,12 @@ class StepKind(enum.Enum):
 
 
 ADDS = frozenset({StepKind.ACQUIRE, StepKind.REPLACE, StepKind.ADOPT})
+LETS_GO = frozenset({StepKind.RELEASE, StepKind.DISOWN})
 FINISHING = frozenset({StepKind.DELETE, StepKind.DEREGISTER})
 """What ends something that was agreed before: no breaker blocks these."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step; `instance` is its idempotency key.

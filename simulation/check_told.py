@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ledger.events import Event, EventType
 from pools.provider import Notice
@@ -14,6 +13,9 @@ from simulation.check_reading import Checker
 from simulation.check_scene import LATE_MS, Scene
 from simulation.chronicle import Act, Call, Ended, Look
 from simulation.cloud_model import EndCause
+
+LASTING = ("occurred_at", "type", "cause", "caused_by", "region", "workload", "pool", "instance", "data")
+"""What an id says, by whoever it is told; the rest of an event says who told it, when and under which commit."""
 
 
 class Requests(Checker):
@@ -56,12 +58,12 @@ class Versions(Checker):
         first = self._told.setdefault(event.id, event)
         if first is event or first == event:
             return
-        again = replace(event, recorded_at=first.recorded_at, epoch=first.epoch, actor=first.actor, commit=first.commit)
+        if not any(_differs(first, event, field) for field in LASTING):
+            return
         corrected = event.type is EventType.INSTANCE_LOST and _disturbed(scene, scene.told.get(event.id, 0))
-        if again != first and event.id not in self._found and not corrected:
+        if event.id not in self._found and not corrected:
             self._found.add(event.id)
-            fields = ("occurred_at", "type", "cause", "caused_by", "workload", "pool", "instance", "data")
-            parts = [f"{f} {getattr(first, f)} / {getattr(event, f)}" for f in fields if _differs(first, event, f)]
+            parts = [f"{f} {getattr(first, f)} / {getattr(event, f)}" for f in LASTING if _differs(first, event, f)]
             yield f"{event.id} is told in two versions: {'; '.join(parts)}"
 
 

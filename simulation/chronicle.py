@@ -11,6 +11,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from contracts.frozen import quick
 from ledger.events import Event
 from pools.provider import Mark, Notice, Reclaim
 from repo_layout.model import Estate
@@ -29,6 +30,7 @@ class Call(enum.Enum):
     REMOVE_NODE = "remove_node"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Act:
     """One call that took effect, under the epoch that its caller believed in.
@@ -69,7 +71,8 @@ class Look:
     that signals came, `silent` which clusters did not answer, `git` that a valid bundle was offered, as new as any that
     was accepted, `clock` that its clock neither jumped since its last look nor differs from the provider's by more than
     the estate allows, `disk` that its journal can be written, `pending` the bytes in its spool, `stopped` why people
-    stopped it. `leads` is the store's word: it holds the lease.
+    stopped it. `leads` is the store's word: it holds the lease. `commit` is the one that it holds, the last that Git
+    offered it (empty: nobody can say).
     """
 
     at: int
@@ -86,8 +89,10 @@ class Look:
     pending: int
     stopped: str
     hidden: frozenset[str] = frozenset()
+    commit: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Led:
     """A lease that was taken in the store, or `renewed` there by its holder under the same epoch."""
@@ -121,6 +126,7 @@ NEVER = "never-"
 DRAIN_ENDS = frozenset({NodeWord.VERIFIED, NodeWord.OVERRUN, NodeWord.WITHDRAWN})
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Node:
     """One word about the node on a server. `ends_at` goes with HEARD (what it was told) and DRAINING (until when its

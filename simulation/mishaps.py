@@ -93,14 +93,14 @@ class Mishaps:
             at, name, _ = self._scene.chronicle.killed.pop()
             self._scene.chronicle.killed.append((at, name, "empty"))
             replica.new_machine()
-        if fault.kind == "journal_damaged" and replica.disk.journal:
-            self._damage(replica.disk, luck.randrange(len(replica.disk.journal)))
+        if fault.kind == "journal_damaged" and replica.disk.journal is not None:
+            journal = bytes(replica.disk.journal)
+            self._damage(replica.disk, journal, luck.randrange(len(journal)))
         delay = luck.randrange(*RESTART_MS)
         replica.start_at = NEVER if self._down else self._scene.world.now + delay
 
-    def _damage(self, disk: Disk, at: int) -> None:
+    def _damage(self, disk: Disk, journal: bytes, at: int) -> None:
         """One byte of the journal is another; whoever comes moves it away, whatever stands there by then."""
-        journal = disk.journal or b""
         disk.journal = damaged = journal[:at] + bytes([journal[at] ^ 0x55]) + journal[at + 1 :]
         world = self._scene.world
 

@@ -9,9 +9,11 @@ import errno
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import SupportsBytes
 
 from contracts.errors import Transient
 from ledger.events import Event
+from reconciler.lease import read_lease
 from reconciler.ports import Desired, Versioned
 from simulation.chronicle import Led
 from simulation.git_host import Accepted, Follower
@@ -33,7 +35,7 @@ class Disk:
     """
 
     booted_at: int
-    journal: bytes | None = None
+    journal: SupportsBytes | None = None
     spool: list[Event] = field(default_factory=list)
     recorded: list[int] = field(default_factory=list)
     taken: int = 0
@@ -71,10 +73,10 @@ class WiredDisk:
 
     def load(self) -> bytes | None:
         """As the seam promises."""
-        return self._disk.journal
+        return None if self._disk.journal is None else bytes(self._disk.journal)
 
-    def save(self, content: bytes) -> None:
-        """As the seam promises, or not."""
+    def save(self, content: SupportsBytes) -> None:
+        """As the seam promises, or not; put into words when somebody reads it, which is seldom."""
 
         def write() -> None:
             self._disk.journal = content
@@ -119,9 +121,9 @@ class WiredStore:
             self._scene.chronicle.reserved.append((self._scene.world.now, wallet["day"], totals))
         if not key.startswith(LEASE):
             return
-        lease = json.loads(value)
-        if lease["holder"]:
-            led = Led(self._scene.world.now, self._witness.replica, lease["epoch"], renewed=lease["beat"] > 0)
+        lease = read_lease(value)
+        if lease.holder:
+            led = Led(self._scene.world.now, self._witness.replica, lease.epoch, renewed=lease.beat > 0)
             self._scene.chronicle.led.append(led)
 
     def _silence(self) -> None:

@@ -197,7 +197,7 @@ class Site:
         if notice.name != name:
             return
         self._say(name, NodeWord.TAKEN_BACK, heard=notice.id)
-        if not drains and slots.draining:
+        if not drains and slots.draining and not self.nodes.bound(name):
             self._undrain(name, self._world.now())
             self._say(name, NodeWord.WITHDRAWN)
 
@@ -330,7 +330,7 @@ def _empty(work: Work, nodes: SimulatedNodes, happened: Happening, slots: Slots,
     if slots.runs:
         cause = Cause.LOST_AFTER_NOTICE if name in nodes.draining else Cause.LOST_WITHOUT_NOTICE
         work.stopped(name, happened.at, saved=False, cause=cause, caused_by=ended_by)
-    nodes.lost(name)
+    nodes.gone(name)
     work.ended(name, happened.at)
 
 

@@ -11,7 +11,7 @@ import errno
 import fcntl
 import os
 from pathlib import Path
-from typing import Self
+from typing import Self, SupportsBytes
 
 from contracts.errors import Refused, Transient
 from repo_layout.adapters.durable import replace_file
@@ -58,12 +58,13 @@ class JournalFile:
             raise Refused(f"{self.path} has over {LARGEST} bytes and is no journal of ours; see docs/state.md")
         return content
 
-    def save(self, content: bytes) -> None:
+    def save(self, content: SupportsBytes) -> None:
         """As the seam promises: `Transient` where there is no room, `Refused` where the folder cannot be written."""
         if self._lock < 0:
             raise Refused(f"{self.path} is closed")
+        written = bytes(content)
         try:
-            replace_file(self.path, content)
+            replace_file(self.path, written)
         except OSError as error:
             with contextlib.suppress(OSError):  # a draft that found no room takes some itself
                 self.path.with_name(DRAFT).unlink(missing_ok=True)

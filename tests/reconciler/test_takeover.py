@@ -309,8 +309,9 @@ def test_who_finds_a_failure_again_without_a_memory_tells_it_as_an_event_of_its_
 
 
 def test_a_server_that_comes_into_quarantine_again_is_told_again() -> None:
-    stranger = row(instance(), mark=replace(marked(), workload="nobodys-work"))
+    stranger = row(instance(), mark=replace(marked(), units=0))
     first = passed(Fleet(), sight(stranger))
+    assert first.strays
     assert not passed(first.fleet, sight(stranger, now=START + MINUTE)).events
     out = passed(first.fleet, sight(now=START + MINUTE))
     again = passed(out.fleet, sight(stranger, now=START + 2 * MINUTE))
