@@ -105,12 +105,15 @@ def found(gone: Instance, scribe: Scribe) -> tuple[Instance, Event]:
         instance=gone.name,
         data={"to_ms": gone.ended_at},
     )
-    leaving = gone.released or gone.noticed
+    # who was to lose our mark, and nothing else, was asked for no end
+    released = gone.released and (gone.cause is not Cause.DISOWNED_BY_REVIEW or gone.release_event != "")
+    leaving = released or gone.noticed
     word = event_id(EventType.INSTANCE_LOST, scribe.region, billing.life_of(gone))
     phase = Phase.DRAINING if leaving else Phase.JOINED if gone.joined_at else Phase.BOOTING
     back = replace(
         gone,
         phase=phase,
+        released=released,
         cause=gone.cause if leaving else Cause.FOUND_AGAIN,
         cause_event=gone.cause_event if leaving else event.id,
         ended_at=0,

@@ -27,7 +27,7 @@ from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.leadership import Leadership
 from reconciler.lease import TERMS, Terms
-from reconciler.outcomes import NOT_THERE_YET_MS, REQUESTS, about, released, requested, stands
+from reconciler.outcomes import NOT_THERE_YET_MS, REQUESTS, about, disowned, released, requested, stands
 from reconciler.ports import DesiredState, Journal, Nodes, Recorder, Schedulers, StopSwitch, Store
 from reconciler.steps import Step, StepKind
 from repo_layout.documents import GuardLimits
@@ -318,19 +318,24 @@ class Acting:
         self._done.events += told
 
     def _disown(self, step: Step) -> None:
-        """Take our mark off a server whose adoption is gone; it stays as it is, and is no longer ours."""
+        """Take our mark off a server whose adoption is gone; it stays as it is, and is no longer ours. A listing may
+        show that nothing came of the answer: it is remembered as gone.
+        """
         instance, now = self._instances[step.instance], self.ports.clock()
         try:
             answered(lambda: self.ports.provider.mark(step.server, None))
         except Gone:
             pass
         except EbbtideError as error:
+            if isinstance(error, Transient):  # it may be off, and then it was us
+                self._instances[step.instance] = disowned(instance, step)
             self._not_done(step, error)
             return
+        gone = replace(instance, phase=Phase.GONE, gone_at=now, deregistered=True, cause=step.cause)
         if instance.started_at and not instance.ended_at:
-            leaving = replace(instance, cause=step.cause)
-            self._done.events.append(billing.ended(leaving, at=now, scribe=self._scribe))
-        del self._instances[step.instance]
+            gone = replace(gone, ended_at=now)
+            self._done.events.append(billing.ended(gone, at=now, scribe=self._scribe, believed=True))
+        self._instances[step.instance] = gone
 
     def _not_done(self, step: Step, error: EbbtideError) -> None:
         """An answer that was none, or a refusal: the next cycle finds the step again."""

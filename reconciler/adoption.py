@@ -30,7 +30,7 @@ def adoption_steps(
         return ()  # nothing is handed over and nothing ever was
     rows = {row.id: row for row in listing.servers if row.id and row.project in projects} if listing else {}
     steps = [_quarantine(stray.row, stray.reason) for stray in strays]
-    taken = set(fleet.instances)
+    taken = {name for name, instance in fleet.instances.items() if instance.phase is not Phase.GONE}
     for row in sorted(rows.values(), key=lambda row: row.id):
         named = [file for file in files if names(file, row)]
         if row.mark is None and named and row.status is not Status.BUILDING:  # billed from when it runs, not before

@@ -42,8 +42,8 @@ RANK_MS = 300_000
 RATE_AGE_MS = 3_600_000
 """A rate card older than this is no rate card: its pools get no new work."""
 
-ToldRates = Mapping[str, tuple[Decimal, Decimal]]
-"""Pool -> the rate and guaranteed rate that the ledger was last told."""
+ToldRates = Mapping[str, tuple[Decimal, Decimal, int]]
+"""Pool -> the rate and guaranteed rate that the ledger was last told, and since when that holds (0: nobody says)."""
 
 LONGEST_STEP_MS = 3_600_000
 """Exposure is credited for at most this long between two calls: after an outage nobody knows who ran how long."""
@@ -301,7 +301,8 @@ def _rate_events(
     part: Partition, before: ToldRates, card: RateCard | None, scribe: Scribe
 ) -> tuple[ToldRates, list[Event]]:
     """What has been told of each pool up to now, and an event for each whose rate or guaranteed rate is new; a
-    committed pool's rate is the guaranteed one. A rate that is heard again after a silence is not new.
+    committed pool's rate is the guaranteed one. A rate that is heard again after a silence is not new, unless the card
+    says that it came into force since: another may have held, and been told, between.
     """
     if card is None:
         return before, []
@@ -313,9 +314,10 @@ def _rate_events(
         if asked is None or sure is None:
             continue
         since = card.effective_from.get(pool.name, card.as_of)
-        if told.get(pool.name) == (asked, sure):
+        rate = asked, sure, card.effective_from.get(pool.name, 0)
+        if told.get(pool.name) == rate:
             continue
-        told[pool.name] = asked, sure
+        told[pool.name] = rate
         events.append(
             scribe.event(
                 EventType.RATE_KNOWN,

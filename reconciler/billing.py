@@ -114,10 +114,9 @@ def ended(instance: Instance, *, at: int, scribe: Scribe, believed: bool = False
     a time of ours, is an event beside the one that the provider's word makes.
     """
     disowned = instance.cause is Cause.DISOWNED_BY_REVIEW
-    ours = number_in(instance.name, scribe.seat) > 0  # what we give back ends by no word of the provider
     return scribe.event(
         EventType.INSTANCE_ENDED,
-        f"{instance.name}/{at}" if believed and ours else life_of(instance),
+        f"{instance.name}/{at}" if believed else life_of(instance),
         instance.cause if disowned else Cause.ACCOUNTING,
         at=at,
         caused_by=event_id(EventType.INSTANCE_STARTED, scribe.region, instance.name),

@@ -317,7 +317,8 @@ def _not_ours(step: Step, eyes: Eyes, fleet: Fleet) -> Refusal | None:
         return Refusal(step, Cause.NOT_OURS, f"{who} is not known as server {step.server or '(no id)'}")
     if step.kind is StepKind.DELETE and instance is not None and instance.phase not in (Phase.FAILED, Phase.DRAINING):
         return Refusal(step, Cause.NOT_OURS, f"{who} is {instance.phase.value}: drained first, or not at all")
-    if step.kind is StepKind.ADOPT and (instance is not None or not step.server or not step.instance):
+    stands = instance is not None and instance.phase is not Phase.GONE
+    if step.kind is StepKind.ADOPT and (stands or not step.server or not step.instance):
         return Refusal(step, Cause.NOT_OURS, f"{who} cannot be adopted as server {step.server or '(no id)'}")
     return None
 

@@ -108,3 +108,10 @@ def released(instance: Instance, step: Step, *, ends_at: int, heard: bool, gone:
         cause=step.cause,
         cause_event=step.told,
     )
+
+
+def disowned(instance: Instance, step: Step) -> Instance:
+    """The instance after a call that may have taken our mark off it. Its node stays where it is, whoever it belongs
+    to.
+    """
+    return replace(instance, released=True, deregistered=True, cause=step.cause)

@@ -14,7 +14,7 @@ from ledger.causes import Cause
 from ledger.events import Event
 from reconciler.cycle import Memory
 from reconciler.fleet import Instance, Phase
-from reconciler.outcomes import NOT_THERE_YET_MS, released, requested, stands
+from reconciler.outcomes import NOT_THERE_YET_MS, disowned, released, requested, stands
 from reconciler.saved import Saved
 from reconciler.steps import Step, StepKind
 
@@ -76,8 +76,7 @@ def _deleted(instance: Instance, step: Step, at: int) -> Instance:  # noqa: ARG0
 
 
 def _disowned(instance: Instance, step: Step, at: int) -> Instance:  # noqa: ARG001 - one shape for all
-    """Its node stays where it is, whoever it belongs to."""
-    return replace(instance, released=True, deregistered=True, cause=step.cause)
+    return disowned(instance, step)
 
 
 _AFTER: dict[StepKind, Callable[[Instance, Step, int], Instance]] = {

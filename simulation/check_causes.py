@@ -39,8 +39,8 @@ LAST_WORDS = frozenset({EventType.INSTANCE_LOST.value, EventType.INSTANCE_ENDED.
 
 class Whole(Checker):
     """Every event names a cause that is in the ledger, or is of a type that may begin a chain; or it takes over a
-    server that a reviewed file hands to us: that commit is where its chain begins. What a node tells so shortly before
-    the end may be ahead of whoever tells why.
+    server that a reviewed file hands to us: that commit is where its chain begins. Usage that began so shortly before
+    the end may be ahead of whoever tells starts.
     """
 
     name = "check_causes.Whole"
@@ -68,14 +68,14 @@ class Whole(Checker):
                 continue
             if kind in LAST_WORDS and name in scene.unwitnessed:
                 continue
-            if all(_happened(scene.events[id_]) > scene.now - LATE_MS for id_ in ids):
+            if all(_begun(scene.events[id_]) > scene.now - LATE_MS for id_ in ids):
                 continue
             yield f"{', '.join(ids[:3])}: the cause {cause} is nowhere in the ledger"
 
 
-def _happened(event: Event) -> int:
-    """When what the event tells began."""
-    return int(event.data.get("from_ms", event.occurred_at))
+def _begun(event: Event) -> int:
+    """When usage began; 0 of any other event, which is late with nothing."""
+    return int(event.data["from_ms"]) if event.type is EventType.USAGE else 0
 
 
 def _handed_over(scene: Scene, event: Event) -> bool:

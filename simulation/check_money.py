@@ -153,11 +153,10 @@ class Invoice(Checker):
                 yield f"{line.name} is billed from {line.started}, and the ledger has no start"
             return
         told = start.occurred_at, self._ends.get(line.name)
-        begins = max(line.started, scene.servers[line.server].created_at)  # an adopted one is paid for from then on
         lagging = line.ended is not None and told[1] is None and scene.now - line.ended < GRACE_MS
-        if (told[0], told[1]) != (begins, line.ended) and not lagging:
-            yield f"{line.name} is billed from {begins} to {line.ended}, the ledger has {told[0]} to {told[1]}"
-        elif begins == line.started and not lagging and self._rates_known(line):
+        if told != (line.started, line.ended) and not lagging:
+            yield f"{line.name} is billed from {line.started} to {line.ended}, the ledger has {told[0]} to {told[1]}"
+        elif not lagging and self._rates_known(line):
             owed = self._owed(line.name, start, until)
             if owed != line.owed_ms:
                 yield f"{line.name} costs {owed / HOUR_MS} by the ledger and {line.owed_ms / HOUR_MS} by the invoice"

@@ -37,7 +37,7 @@ from simulation.cloud_model import (
     Wave,
     stream,
 )
-from simulation.cloud_state import CloudState, admit, end, hand_over, invoice_line
+from simulation.cloud_state import CloudState, admit, end, hand_over, invoice_line, ours_since
 from simulation.disturbances import begin
 from simulation.hosts import Domain
 from simulation.reclaims import schedule_wave
@@ -203,7 +203,7 @@ class SimulatedCloud:
             state.by_key.pop((row.project, row.mark.key), None)
         if mark is not None:
             state.by_key[row.project, mark.key] = server
-        hand_over(record, state.now, ours=mark is not None)
+        hand_over(record, ours_since(mark, state.now), ours=mark is not None)
         state.change(record, replace(row, mark=mark))
 
     def publish_hints(self, hints: tuple[VictimHint, ...]) -> None:

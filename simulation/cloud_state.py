@@ -253,6 +253,13 @@ def move(state: CloudState, server: str, pool: str) -> bool:
     return True
 
 
+def ours_since(mark: Mark | None, now: int) -> int:
+    """When a server changes hands by a mark that is put on, or taken off, now: as the mark itself says, which is when
+    the call went out.
+    """
+    return min(mark.since, now) if mark is not None and mark.since else now
+
+
 def hand_over(record: Record, now: int, *, ours: bool) -> None:
     """A mark goes on a server or comes off: what it cost whoever had it before, or has it after, is not on our bill."""
     if ours and record.server.mark is None and record.started is not None:

@@ -14,7 +14,7 @@ from pools.provider import CreateRequest, Mark, Server, Status
 from reconciler.ports import SchedulerView
 from simulation.chronicle import NEVER, Act, Call
 from simulation.cloud_model import EndCause, Happening, HappeningKind
-from simulation.cloud_state import Record
+from simulation.cloud_state import Record, ours_since
 from simulation.line import Side
 from simulation.listings import dimmed
 from simulation.wired_answers import WiredAnswers
@@ -95,14 +95,16 @@ class WiredProvider(WiredAnswers):
         if mark is not None:
             act = replace(act, workload=mark.workload, units=mark.units, paid=mark.paid)
         if record is not None and record.server.status in RUNS and (mark is None) != (stood is None):
-            self._change_hands(record, act.pool, ours=mark is not None)
+            self._change_hands(record, act.pool, mark)
         self._witness.act(replace(act, fresh=stood != mark), Side.PROVIDER)
 
-    def _change_hands(self, record: Record, pool: str, *, ours: bool) -> None:
+    def _change_hands(self, record: Record, pool: str, mark: Mark | None) -> None:
         """A server that runs becomes one of our nodes, or none any more; nothing else happens to it."""
-        world, row = self._scene.world, record.server
+        world, row, ours = self._scene.world, record.server, mark is not None
         kind, cause = (HappeningKind.ACTIVE, None) if ours else (HappeningKind.ENDED, EndCause.DELETED)
-        world.site.on_cloud(Happening(world.now, kind, row.id, row.name, pool, cause=cause))
+        world.site.on_cloud(
+            Happening(ours_since(mark, world.now), kind, row.id, row.name, pool, cause=cause, told=ours)
+        )
 
     def _about(self, call: Call, name: str, record: Record | None) -> Act:
         if record is None:

@@ -145,6 +145,14 @@ def test_a_rate_that_is_heard_again_after_a_long_silence_is_not_told_again() -> 
     assert not [e for e in again.events if e.type is EventType.RATE_KNOWN]
 
 
+def test_a_rate_that_came_into_force_again_is_told_though_what_held_between_was_never_heard() -> None:
+    by = Appraiser()
+    appraised(by, START, card=replace(CARD, effective_from={"p1": START}))
+    later = START + MINUTE_MS
+    again = appraised(by, later, card=replace(CARD, as_of=later, effective_from={"p1": START + 1}))
+    assert [(e.pool, e.occurred_at) for e in again.events if e.type is EventType.RATE_KNOWN] == [("p1", START + 1)]
+
+
 def test_without_a_rate_card_nothing_is_offered() -> None:
     assert len(appraised(Appraiser(), START, card=None).offers["w"]) == 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from contracts.errors import Transient
 from ledger.causes import Cause
 from ledger.events import EventType, Paid
 from pools.provider import Mark, Server, Status
@@ -152,7 +153,8 @@ def test_a_leader_without_a_memory_tells_the_start_of_what_was_adopted_to_the_le
         assert replace(told[1], recorded_at=told[0].recorded_at, epoch=told[0].epoch) == told[0]
 
 
-def test_a_disowned_server_keeps_running_without_our_mark() -> None:
+def given_back() -> Region:
+    """A region with an adopted server that no file names any more."""
     region = Region()
     old_server(region)
     region.schedulers.want(FORECAST, 20)
@@ -160,9 +162,37 @@ def test_a_disowned_server_keeps_running_without_our_mark() -> None:
     memory = region.reconciler.memory
     region.review(NOBODYS)
     region.reconciler = region.leader(memory)
+    return region
+
+
+def test_a_disowning_that_was_answered_and_not_done_is_done_again_and_its_end_is_none() -> None:
+    region = given_back()
+    row = region.cloud.servers[ADOPTED_SERVER]
+    region.cycle()
+    region.cloud.servers[ADOPTED_SERVER] = replace(region.cloud.servers[ADOPTED_SERVER], mark=row.mark)
+    region.cycles(14)
+    assert region.cloud.servers[ADOPTED_SERVER].mark is None
+    first, second = (e for e in region.told(EventType.INSTANCE_ENDED) if e.instance == "old-forecast-1")
+    (found,) = (e for e in region.told(EventType.INSTANCE_FOUND) if e.instance == "old-forecast-1")
+    assert first.id != second.id
+    assert found.data["to_ms"] == first.occurred_at < second.occurred_at
+
+
+def test_a_disowning_without_an_answer_is_no_loss() -> None:
+    region = given_back()
+    region.cloud.script.fail("mark", error=lambda: Transient("no answer came"))
+    region.cycle()
+    region.cloud.servers[ADOPTED_SERVER] = replace(region.cloud.servers[ADOPTED_SERVER], mark=None)
+    region.cycles(2)
+    assert "old-forecast-1" not in {i.name for i in region.reconciler.memory.fleet.alive()}
+    assert not region.told(EventType.INSTANCE_LOST)
+
+
+def test_a_disowned_server_keeps_running_without_our_mark() -> None:
+    region = given_back()
     region.cycle()
     assert region.cloud.servers[ADOPTED_SERVER].mark is None
-    assert "old-forecast-1" not in region.reconciler.memory.fleet.instances
+    assert "old-forecast-1" not in {i.name for i in region.reconciler.memory.fleet.alive()}
     assert "old-forecast-1" in {e.instance for e in region.told(EventType.INSTANCE_ENDED)}
     region.cycles(14)
     assert ADOPTED_SERVER in region.cloud.servers
