@@ -13,7 +13,7 @@ from reconciler import billing
 from reconciler.doubts import Absence, judge, missed, shown
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Instance, Phase
-from reconciler.past import lost
+from reconciler.past import lost, taken_away
 from reconciler.sight import Census, Failure, Loss, Sight
 
 REMEMBERED_MS = 3_600_000
@@ -137,8 +137,7 @@ def lose(census: Census, instance: Instance, at: int, scribe: Scribe, *, believe
     """
     instance = replace(instance, missing_since=at)
     if instance.released or instance.phase is Phase.FAILED:
-        agreed = instance.release_event.startswith(f"{EventType.RELEASE_ASKED.value}/")
-        if instance.taken and instance.started_at and not agreed:
+        if taken_away(instance):
             cause, event = lost(instance, at, scribe, believed=believed)
             census.events.append(event)
             return replace(instance, phase=Phase.GONE, gone_at=scribe.now, cause=cause, cause_event=event.id)

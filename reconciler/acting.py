@@ -221,27 +221,51 @@ class Acting:
             self._settled.add(step.replaces)
 
     def _release(self, step: Step) -> None:
-        """Ask the node to drain; only what is no node gets a shorter end than the pool's own notice."""
-        instance = self._instances[step.instance]
-        now = self.ports.clock()
+        """Ask the node to drain. What never was seen as a node is asked too, and gets a shorter end where none answers
+        than the pool's own notice: a scheduler that lacks a node may have forgotten it.
+        """
+        instance, heard, gone = self._instances[step.instance], True, False
+        told = replace(instance, release_event=step.told)
+        try:
+            instance = self._ask(instance, step.told)
+        except Gone:  # no node is there to drain: its end is as good as agreed
+            gone = True
+        except Transient:  # it may have heard: this one drains, and is asked again until it answers
+            heard = False
+            self._done.again += instance.node_once
+        except EbbtideError as error:
+            self.brake.note(error)
+            self._instances[step.instance] = told
+            self._done.undone.append(step)
+            return
+        nobody = gone and not instance.node_once
+        ends_at = self.ports.clock() + NOT_THERE_YET_MS if nobody else self._return_by(instance)
+        self._instances[step.instance] = released(instance, step, ends_at=ends_at, heard=heard, gone=gone)
+
+    def _ask(self, instance: Instance, told: str) -> Instance:
+        """Ask whatever node there is to drain: who answers is one. Raises what the nodes' side raises."""
+        ends_at = self._return_by(instance)
+        answered(lambda: self.ports.nodes.ask_return(instance.name, ends_at=ends_at, cause_event=told))
+        return instance if instance.node_once else replace(instance, unsure_since=self.ports.clock())
+
+    def _return_by(self, instance: Instance) -> int:
+        """The end that a node gets which is asked now: its pool's own notice."""
         pool = self.part.pool_by_name.get(instance.pool)
         window_s = pool.notice_window_s if pool else self.part.estate.region(self.part.region).notice_window
-        ends_at = now + (window_s * 1000 if instance.node_once else NOT_THERE_YET_MS)
-        heard, gone = True, False
-        if instance.node_once:
-            try:
-                answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at, cause_event=step.told))
-            except Gone:  # no node is there to drain: its end is as good as agreed
-                gone = True
-            except Transient:  # it may have heard: this one drains, and is asked again until it answers
-                heard = False
-                self._done.again += 1
-            except EbbtideError as error:
-                self.brake.note(error)
-                self._instances[step.instance] = replace(instance, release_event=step.told)
-                self._done.undone.append(step)
-                return
-        self._instances[step.instance] = released(instance, step, ends_at=ends_at, heard=heard, gone=gone)
+        return self.ports.clock() + window_s * 1000
+
+    def _works(self, instance: Instance) -> bool:
+        """Whether a node turns up, at the last moment, under what was let go before it was seen as one: it drains
+        first. Raises what the nodes' side raises.
+        """
+        if instance.node_once or not instance.released or not instance.release_event:
+            return False
+        try:
+            found = self._ask(instance, instance.release_event)
+        except Gone:
+            return False
+        self._instances[instance.name] = replace(found, asked=1, ends_at=self._return_by(found))
+        return True
 
     def _delete(self, step: Step) -> None:
         """Delete a server that is done with; of twins the one that its instance is not, and never the last."""
@@ -255,6 +279,8 @@ class Acting:
             let_go = instance
         mark = _mark(self.part, step, max(instance.epoch, self._scribe.epoch))
         try:
+            if step.cause is not Cause.TWIN and self._works(instance):
+                return
             answered(lambda: self.ports.provider.delete(step.server, expected=mark))
         except Gone:
             pass

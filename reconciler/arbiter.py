@@ -19,6 +19,7 @@ from ledger.events import Event, EventType, Paid
 from reconciler.claims import Claim
 from reconciler.drafts import Scribe
 from reconciler.fleet import Instance
+from reconciler.paid_hours import HOUR_MS, Hour, Hours, due, ending, joined, renewed, units_of
 from reconciler.spending import Amount, Purse, give_back, page, write_down
 
 ENTRY_WAIT_MS = 300_000
@@ -32,31 +33,25 @@ FRESH_LOTS = 20
 burst boots before the next cycle. A wave that asks for more is restored in steps, and a laxer tier waits for its step.
 """
 
-HOUR_MS = 3_600_000
-
-RENEW_MS = 1_200_000
-"""A paid hour is renewed so long before it ends: time for one more try before it has to be given back."""
-
-RETURN_MS = 600_000
-"""What cannot be renewed goes back so long before its hour ends: a cycle that comes late, the notice and a margin."""
-
 
 @quick
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """One workload's state: short since, healthy since, units granted, until when they are paid and at which rate for a
-    unit-hour, and the day on which its approver was last paged. `spent` says that what stands beyond the grant goes
-    back because there is no money for it.
+    """One workload's state: short since, healthy since, the hours that are paid, and the day on which its approver was
+    last paged. `spent` says that what stands beyond the grant goes back because there is no money for it.
     """
 
     short_since: int = 0
     healthy_since: int = 0
-    granted: int = 0
-    paid_until: int = 0
+    hours: Hours = ()
     since_event: str = ""
-    rate_micro: int = 0
     paged_on: str = ""
     spent: bool = False
+
+    @property
+    def granted(self) -> int:
+        """Units that may stand as fallback."""
+        return units_of(self.hours)
 
 
 @quick
@@ -117,9 +112,8 @@ def recall(risks: Mapping[str, Risk], found: Iterable[Instance]) -> Mapping[str,
         if instance.paid is Paid.FALLBACK:
             risk = recalled.get(instance.workload, Risk())
             since = risk.since_event or instance.cause_event
-            recalled[instance.workload] = replace(
-                risk, granted=risk.granted + instance.units, paid_until=0, since_event=since
-            )
+            hours = joined((*risk.hours, Hour(instance.units)))
+            recalled[instance.workload] = replace(risk, hours=hours, since_event=since)
     return recalled
 
 
@@ -174,12 +168,13 @@ def rule(
 
 
 def _keep_paid(ruling: Ruling, risks: Mapping[str, Risk], *, claimed: Mapping[str, Claim], now: int) -> None:
-    """Fallback of what lost its contract is granted to the end of the hour that is paid: whether the contract may go is
-    another's to judge, and a person's to approve.
+    """Fallback of what lost its contract is granted to the end of the hours that are paid: whether the contract may go
+    is another's to judge, and a person's to approve.
     """
     for name, risk in risks.items():
-        if name not in claimed and risk.granted and now < risk.paid_until:
-            ruling.risks[name], ruling.granted[name] = risk, risk.granted
+        kept = tuple(paid for paid in risk.hours if now < paid.until)
+        if name not in claimed and kept:
+            ruling.risks[name], ruling.granted[name] = replace(risk, hours=kept), units_of(kept)
 
 
 def _watch(ruling: Ruling, contract: Contract, risk: Risk, standing: Standing, minimum: int, scribe: Scribe) -> Risk:
@@ -234,24 +229,18 @@ def _buy(
             return give_back(ruling, contract, risk, Cause.RECLAIMABLE_HELD, scribe, kept=stays)
     elif risk.healthy_since:
         risk = replace(risk, healthy_since=0)
-    missing = _missing(risk, standing, minimum - without, now=now, fresh=ruling.fresh, frozen=frozen)
     if not money:
-        if risk.granted and not frozen and 0 < risk.paid_until <= now + RETURN_MS:
-            return give_back(ruling, contract, risk, Cause.AUTHORITY_SPENT, scribe)
-        return risk
-    renewing = bool(risk.granted) and now < risk.paid_until - RENEW_MS
-    if not missing or (missing == risk.granted and renewing):
+        return risk if frozen else _unrenewed(ruling, contract, risk, scribe)
+    missing = _missing(risk, standing, minimum - without, now=now, fresh=ruling.fresh, frozen=frozen)
+    if not missing or (missing == risk.granted and not any(due(paid, now) for paid in risk.hours)):
         return risk
     wallet, who = ruling.wallet, contract.fallback.authority or ""
     left = min(
         limits_micro.get(who, 0) - wallet.reserved_micro.get(who, 0),
         _own_limit(contract) - wallet.by_workload.get(contract.name, 0),
     )
-    left = 0 if wallet.closed else left
-    purse = Purse(left, standing.unit_hour_micro, renewing, standing.lot)
-    after = _reserve(ruling, contract, risk, missing, purse, scribe)
-    ruling.fresh -= max(0, after.granted - risk.granted) // standing.lot
-    return after
+    left = 0 if wallet.closed else max(0, left)
+    return _reserve(ruling, contract, risk, missing, Purse(left, standing.unit_hour_micro, standing.lot), scribe)
 
 
 def _missing(risk: Risk, standing: Standing, units: int, *, now: int, fresh: int, frozen: bool) -> int:
@@ -263,8 +252,7 @@ def _missing(risk: Risk, standing: Standing, units: int, *, now: int, fresh: int
     short = _whole(units - standing.floor_owed, standing.lot)
     # what stands is needed as long as it is short without it: an empty memory pays for it anew, without a wait
     needed = short if waited else min(short, standing.on_fallback)
-    ahead = risk.paid_until - RENEW_MS <= now < risk.paid_until
-    if frozen or (risk.granted and ahead):
+    if frozen or any(due(paid, now) and now < paid.until for paid in risk.hours):
         return risk.granted
     return min(risk.granted + max(0, fresh) * standing.lot, max(risk.granted, needed))
 
@@ -280,38 +268,34 @@ def _own_limit(contract: Contract) -> int:
 
 
 def _reserve(ruling: Ruling, contract: Contract, risk: Risk, units: int, purse: Purse, scribe: Scribe) -> Risk:
-    """Reserve the next hour for `units`, or what the authority still allows of them.
+    """Reserve the next hour of what is due, and one for what is new up to `units`, or what the authority still allows.
 
     What stands is renewed at its last rate where none is known now: a silent rate card is no reason to let a floor go.
     """
-    rate = purse.unit_hour_micro or (risk.rate_micro if risk.granted else 0)
-    fresh = units - risk.granted if purse.renewing else units
-    if not purse.unit_hour_micro:
-        fresh = min(fresh, 0 if purse.renewing else risk.granted)
-    left, late = max(0, purse.left_micro), 0 if purse.renewing else _unpaid(risk, scribe.now)
-    paid_late = min(left, late)
-    # what joins an hour that was renewed ahead is paid to the end of that
-    span = max(HOUR_MS, risk.paid_until - scribe.now) if purse.renewing else HOUR_MS
-    each = -(-rate * span // HOUR_MS)
-    bought = min(fresh, (left - paid_late) // (each * purse.lot) * purse.lot) if each else 0
-    if bought < units - (risk.granted if purse.renewing else 0):
+    now, each, lot = scribe.now, purse.unit_hour_micro or 0, purse.lot
+    before = risk.granted
+    renewal = renewed(risk.hours, now=now, left_micro=purse.left_micro, rate_micro=purse.unit_hour_micro, lot=lot)
+    left, wanted = purse.left_micro - renewal.micro, units - before
+    fresh = min(wanted, left // (each * lot) * lot) if each else 0
+    if renewal.short or fresh < wanted:
         risk = page(ruling, contract, risk, units, purse, scribe)
-        if not purse.renewing and risk.granted and scribe.now < risk.paid_until - RETURN_MS:
-            return risk  # its hour is not over: the approver, or another day, may still give what is missing
-    if bought or late:
-        write_down(ruling, contract, risk, Amount(bought * each + paid_late, paid_late, late - paid_late), scribe)
-    if bought == 0:
-        return risk if purse.renewing else give_back(ruling, contract, risk, Cause.AUTHORITY_SPENT, scribe)
-    if purse.renewing:
-        return replace(risk, granted=risk.granted + bought, rate_micro=rate)
-    until = max(risk.paid_until, scribe.now) + HOUR_MS
-    return replace(risk, granted=bought, paid_until=until, rate_micro=rate, spent=bought < risk.granted)
+    if renewal.micro or renewal.unreserved_micro or fresh:
+        amount = Amount(renewal.micro + fresh * each, renewal.late_micro, renewal.unreserved_micro)
+        write_down(ruling, contract, risk, amount, scribe)
+    ruling.fresh -= fresh // lot
+    hours = joined((*renewal.hours, Hour(fresh, now + HOUR_MS, each)))
+    dropped = units_of(renewal.hours) < before
+    return _with(ruling, contract, risk, hours, scribe, spent=dropped or (risk.spent and not renewal.micro))
 
 
-def _unpaid(risk: Risk, now: int) -> int:
-    """What stood between the end of its paid hour and now, at its last rate and rounded up: nobody led, or a cycle came
-    late. It is reserved before the next hour is.
-    """
-    if not risk.paid_until or now <= risk.paid_until:
-        return 0
-    return -(-risk.granted * risk.rate_micro * (now - risk.paid_until) // HOUR_MS)
+def _unrenewed(ruling: Ruling, contract: Contract, risk: Risk, scribe: Scribe) -> Risk:
+    """Without any money now: what has to go back, so that no minute of it is unreserved, goes."""
+    hours = tuple(paid for paid in risk.hours if not ending(paid, scribe.now))
+    return risk if hours == risk.hours else _with(ruling, contract, risk, hours, scribe, spent=True)
+
+
+def _with(ruling: Ruling, contract: Contract, risk: Risk, hours: Hours, scribe: Scribe, *, spent: bool) -> Risk:
+    """The risk with these hours; where none is left of some, all goes back."""
+    if risk.granted and not hours:
+        return give_back(ruling, contract, risk, Cause.AUTHORITY_SPENT, scribe)
+    return replace(risk, hours=hours, spent=spent)

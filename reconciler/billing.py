@@ -71,7 +71,11 @@ def purpose(instance: Instance, seat: str) -> Cause:
 
 
 def life_of(instance: Instance) -> str:
-    """The subject of the end of an instance, or of its loss: one that was found again has another one to come."""
+    """The subject of the end of an instance, or of its loss: one that was found again has another one to come, and of
+    two servers that had its key each has its own.
+    """
+    if instance.twinned and instance.server:
+        return f"{instance.name}/{instance.server}"
     return f"{instance.name}/{instance.found_at}" if instance.found_at else instance.name
 
 

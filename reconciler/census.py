@@ -19,7 +19,7 @@ from reconciler.drafts import Scribe
 from reconciler.fleet import Debt, Fleet, Instance, Phase, Unlisted, number_in
 from reconciler.hearing import hear
 from reconciler.membership import as_ever, as_node, asked_at
-from reconciler.past import believed_lost, lost, past
+from reconciler.past import lost, past, twin_lost, word_owed
 from reconciler.ports import NodeView
 from reconciler.sight import Census, Sight
 from reconciler.sighting import Rows, missed, sort_rows, tell_strays
@@ -77,6 +77,8 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         census.events += joined
         if after.released and after.drain_asked and not before.released:  # by a leader of before
             census.let_go[name] = asked_at(after.release_event, sight.now)
+        if before.phase is Phase.FAILED and after.phase is Phase.DRAINING:
+            debts.pop(name, None)  # it came after all, and paid what it was bought for
         owed = _owed(before, after)
         if owed is not None and (after.phase is Phase.FAILED or after.missing_since > answered_until):
             debts.setdefault(name, owed)
@@ -174,13 +176,15 @@ def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sigh
             census.unheard |= not sight.whole
             continue
         if not means(happened, instance):
+            instances[instance.name] = replace(instance, twinned=True)
+            census.events += twin_lost(happened, instance, scribe)
             continue
         if happened.kind is LifecycleKind.DELETED and not instance.end_told:
             instance = replace(instance, end_told=True)
         if happened.kind in billing.ENDS and happened.taken:
             instance = replace(instance, taken=True)
         after, events = billing.heard(happened, instance, scribe)
-        if happened.kind in billing.ENDS and believed_lost(after, scribe.region):
+        if happened.kind in billing.ENDS and word_owed(after, scribe.region):
             event = lost(after, happened.at, scribe)[1]
             after = replace(after, cause_event=event.id)
             census.events.append(event)
@@ -253,10 +257,15 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
         workloads=sight.workloads,
     )
     for restored in rows.restored:
-        instance = replace(restored, unsure_since=sight.now)
+        # held to be gone, and another server has its key
+        instance = replace(restored, unsure_since=sight.now, twinned=restored.name in instances)
         mark = rows.known[restored.name].mark
         instances[instance.name], events = billing.found_again(instance, mark, scribe)
         census.events += events
+    for twin in rows.twins:
+        name = twin.kept.mark.name if twin.kept.mark else twin.kept.name
+        if name in instances and twin.row.id != twin.kept.id:
+            instances[name] = replace(instances[name], twinned=True)
     census.restored = rows.restored
     census.grown = {back.name: back.requested_at for back in rows.restored if back.epoch < scribe.epoch}
     census.foreign = rows.foreign

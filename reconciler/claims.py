@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from contracts.frozen import quick, replace
 from contracts.model import Contract
+from ledger.causes import Cause
+from ledger.events import Event, EventType
+from reconciler.drafts import Scribe
 from reconciler.ports import Demand, SchedulerView
 
 
@@ -71,21 +74,36 @@ def settle(before: Claim | None, fresh: Claim, now: int) -> Claim:
     return Claim(fresh.workload, before.floor, before.interruptible, lower_since=since, lower=lower)
 
 
+def _kept(contract: Contract, before: Claim | None) -> Claim:
+    """The claim of a workload whose scheduler is silent: the last one, and that less was asked for when it last spoke.
+    Silence ends no wait, and begins none anew.
+    """
+    kept = claim_of(contract, before.total if before else 0)
+    if before is None or not before.lower_since:
+        return replace(kept, held=True)
+    return replace(kept, held=True, lower_since=before.lower_since, lower=min(before.lower, kept.interruptible))
+
+
 def claims(
-    contracts: tuple[Contract, ...], view: SchedulerView, last: Mapping[str, Claim], now: int
+    contracts: tuple[Contract, ...],
+    view: SchedulerView,
+    last: Mapping[str, Claim],
+    now: int,
+    *,
+    after_others: bool = False,
 ) -> dict[str, Claim]:
     """Every contract's claim at `now`, by workload.
 
     A workload whose cluster answered and showed no work comes down to its floor; one whose cluster is silent keeps the
     claim in `last`, as far as its contract still allows it. Demand that contradicts itself (its objects outlived what
-    they stood for) is no demand to wait for: the claim comes down at once.
+    they stood for) is no demand to wait for: the claim comes down at once. So does one that is remembered from before
+    another's term (`after_others`): whoever led meanwhile saw less asked for, and placed by it.
     """
     result: dict[str, Claim] = {}
     for contract in contracts:
         before = last.get(contract.name)
         if contract.cluster in view.silent_clusters:
-            kept = claim_of(contract, before.total if before else 0)
-            result[contract.name] = replace(kept, held=True)
+            result[contract.name] = _kept(contract, before)
             continue
         if before is not None:
             ceiling = claim_of(contract, contract.maximum).interruptible
@@ -95,11 +113,38 @@ def claims(
         wanted = demand.running + demand.starting + demand.pending if demand else 0
         fresh = claim_of(contract, wanted)
         contradicted = demand is not None and bool(demand.contradiction)
-        result[contract.name] = fresh if contradicted else settle(before, fresh, now)
+        result[contract.name] = fresh if contradicted or after_others else settle(before, fresh, now)
     return result
 
 
-def said(claim: Claim, demand: Demand | None) -> dict[str, str | int]:
+def tell(
+    claimed: Mapping[str, Claim],
+    before: Mapping[str, Claim],
+    told: Mapping[str, str],
+    view: SchedulerView,
+    scribe: Scribe,
+) -> tuple[dict[str, str], list[Event]]:
+    """The event behind each claim, as `told` had it of those `before`, and one for each claim that changed."""
+    behind = dict(told)
+    events = []
+    for name, claim in claimed.items():
+        last = before.get(name)
+        if last is not None and last.total == claim.total:
+            continue
+        grew = last is None or claim.total > last.total
+        event = scribe.event(
+            EventType.CLAIM_CHANGED,
+            f"{name}/{scribe.now}",
+            Cause.CLAIM_GREW if grew else Cause.CLAIM_SHRANK,
+            workload=name,
+            data=_said(claim, view.demands.get(name)),
+        )
+        events.append(event)
+        behind[name] = event.id
+    return behind, events
+
+
+def _said(claim: Claim, demand: Demand | None) -> dict[str, str | int]:
     """What is written down of a claim that changed."""
     said: dict[str, str | int] = {"units": claim.total}
     if demand is not None and demand.contradiction:

@@ -28,7 +28,7 @@ from reconciler.sharing import held_beside
 from reconciler.sight import Census, Sight
 from reconciler.standing import committed_lot, ground_of, spend_limits, spreads_of
 from reconciler.steady import steadied
-from reconciler.steps import ADDS, Refusal, Step
+from reconciler.steps import ADDS, LETS_GO, Refusal, Step
 from reconciler.twins import twin_steps
 
 NEVER_S = 10**9
@@ -120,21 +120,18 @@ def decide(part: Partition, memory: Memory, seen: Seen, appraiser: Appraiser, co
     seen = replace(seen, schedulers=heard(part, seen))
     reclaims = open_reclaims(memory.reclaims, seen)
     paused = paused_in(part)
-    removal = removals.judge(part, commit, memory.baseline, signed=seen.signed, came_with=seen.came_with, now=seen.now)
-    claimed, claim_events, events = _claims(part, memory, seen, scribe)
+    others = _after_others(memory)
+    claimed = claims.claims(part.contracts, seen.schedulers, memory.claims, seen.now, after_others=others)
+    claim_events, events = claims.tell(claimed, memory.claims, memory.claim_events, seen.schedulers, scribe)
     counted = _count(part, memory, seen, claimed, scribe, clock=clock)
+    lone = counted.fleet.beyond(part.contract_by_name)
+    removal = removals.judge(
+        part, commit, memory.baseline, signed=seen.signed, came_with=seen.came_with, standing=lone, now=seen.now
+    )
     memory = replace(memory, risks=arbiter.recall(memory.risks, counted.restored))
     appraisal = appraiser.appraise(part, counted, seen, scribe)
     eyes = eyes_of(
-        part,
-        memory,
-        seen,
-        counted,
-        claimed,
-        paused=paused,
-        reclaims=reclaims,
-        removal=removal.waiting,
-        clock=clock,
+        part, memory, seen, counted, claimed, paused=paused, reclaims=reclaims, removal=removal.waiting, clock=clock
     )
     ruling = _rule(part, memory, eyes, claimed, counted.fleet, appraisal=appraisal, seen=seen, scribe=scribe)
     eyes = with_returns(eyes, ruling, counted.fleet)
@@ -186,6 +183,7 @@ def _judge(
     appraisal: Appraisal,
 ) -> guard.Verdict:
     growing = frozenset(step.workload for step in steps if step.kind in ADDS)
+    leaving = frozenset(step.instance for step in steps if step.kind in LETS_GO)
     return guard.judge(
         steps,
         eyes=eyes,
@@ -193,7 +191,15 @@ def _judge(
         limits=part.estate.region(part.region).guard,
         state=memory.guard,
         ground=ground_of(part),
-        spreads=spreads_of(part, counted.fleet, claimed, appraisal.offers, growing=growing, beside=counted.unowned()),
+        spreads=spreads_of(
+            part,
+            counted.fleet,
+            claimed,
+            appraisal.offers,
+            growing=growing,
+            beside=counted.unowned(),
+            leaving=leaving,
+        ),
         let_go=counted.let_go,
         grown=counted.grown,
     )
@@ -317,7 +323,7 @@ def _count(
             silent_workloads=frozenset(name for name, claim in claimed.items() if claim.held),
             improbable_percent=region.guard.improbable_share,
             accepted_at=seen.accepted_at,
-            after_others=memory.guard.epoch < memory.epoch - 1,
+            after_others=_after_others(memory),
             partition=part.name,
             led=frozenset(one.name for one in region.partitions) or frozenset({""}),
         ),
@@ -325,28 +331,9 @@ def _count(
     )
 
 
-def _claims(
-    part: Partition, memory: Memory, seen: Seen, scribe: Scribe
-) -> tuple[dict[str, claims.Claim], dict[str, str], list[Event]]:
-    """The claims of this cycle, the event behind each, and an event for each claim that changed."""
-    claimed = claims.claims(part.contracts, seen.schedulers, memory.claims, seen.now)
-    told = dict(memory.claim_events)
-    events = []
-    for name, claim in claimed.items():
-        before = memory.claims.get(name)
-        if before is not None and before.total == claim.total:
-            continue
-        grew = before is None or claim.total > before.total
-        event = scribe.event(
-            EventType.CLAIM_CHANGED,
-            f"{name}/{scribe.now}",
-            Cause.CLAIM_GREW if grew else Cause.CLAIM_SHRANK,
-            workload=name,
-            data=claims.said(claim, seen.schedulers.demands.get(name)),
-        )
-        events.append(event)
-        told[name] = event.id
-    return claimed, told, events
+def _after_others(memory: Memory) -> bool:
+    """Whether a term of which nothing is remembered lay between the last cycle and this one."""
+    return memory.guard.epoch < memory.epoch - 1
 
 
 def _rule(

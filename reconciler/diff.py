@@ -292,7 +292,9 @@ def _cleanups(inputs: Inputs, going: Iterable[Instance]) -> Iterable[Step]:
     """
     for instance in going:
         if instance.phase is Phase.FAILED and instance.server:
-            yield step_of(StepKind.DELETE, instance, instance.cause)
+            # that no scheduler showed it is no proof that it is no node: whoever is there is asked to drain first
+            kind = StepKind.RELEASE if instance.cause is Cause.NEVER_JOINED else StepKind.DELETE
+            yield step_of(kind, instance, instance.cause)
         elif instance.phase is Phase.DRAINING and instance.server:
             drained = inputs.drained.get(instance.name, "")
             unheard = instance.released and _unheard(instance, inputs)
@@ -315,7 +317,8 @@ def _over(instance: Instance, inputs: Inputs, *, unheard: bool) -> bool:
         return False
     if not instance.node_once and _there(instance, inputs):
         return False
-    ends_at = min((end for _, end in instance.notices), default=instance.ends_at) if unheard else instance.ends_at
+    knows = instance.drain_asked or not (unheard or instance.notices)
+    ends_at = instance.ends_at if knows else min((end for _, end in instance.notices), default=instance.ends_at)
     return inputs.now >= ends_at
 
 

@@ -7,7 +7,7 @@ times are milliseconds since the epoch, 0 where the thing has not happened.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
@@ -55,7 +55,8 @@ class Instance:
     that one is there, this one is released. `notices` are the ends that stand, by reclaim, and `notice_events` what
     the ledger has of them; `release_event` is the event by which its release stands in the ledger, `asked` how often
     its node answered that it heard of it, `drain_asked` that it needs no word any more: it was seen to drain, or is
-    no node; and `deregistered` that it left its scheduler. `left_at` is set while its scheduler, which answers, does
+    no node; and `deregistered` that it left its scheduler. `twinned` says that another server is known to have
+    had its key. `left_at` is set while its scheduler, which answers, does
     not show it though it had joined.
     """
 
@@ -98,6 +99,7 @@ class Instance:
     told_in: str = ""
     moved_from: str = ""
     notice_events: tuple[tuple[str, str], ...] = ()
+    twinned: bool = False
 
     @property
     def supply(self) -> bool:
@@ -193,6 +195,14 @@ class Fleet:
     def alive(self) -> list[Instance]:
         """Instances that are not gone, by name."""
         return [i for i in self.instances.values() if i.phase is not Phase.GONE]
+
+    def beyond(self, workloads: Container[str]) -> dict[str, int]:
+        """Units alive of workloads that are none of these, by workload."""
+        units: dict[str, int] = {}
+        for one in self.instances.values():
+            if one.workload not in workloads and one.phase is not Phase.GONE:
+                units[one.workload] = units.get(one.workload, 0) + one.units
+        return units
 
 
 def name_of(seat: str, epoch: int, number: int) -> str:

@@ -74,7 +74,7 @@ class Leadership:
         self._tenure: Tenure | None = None
         self._confirmed: Tenure | None = None
         self._watch: Watch | None = None
-        self._seen = 0
+        self._seen = self._seen_at = 0
         self._tried = 0
         self._resigned = False
         if not 0 < len(holder) <= LONGEST_HOLDER:
@@ -104,9 +104,11 @@ class Leadership:
             self._renew(tenure)
         return self._current()
 
-    def raise_above(self, epoch: int) -> None:
-        """Another's epoch stands on a mark or in a journal: the next tenure exceeds it, and one that does not ends."""
-        self._seen = max(self._seen, epoch)
+    def raise_above(self, epoch: int, *, at: int = 0) -> None:
+        """Another's epoch stands on a mark or in a journal: the next tenure exceeds it, and one that does not ends.
+        `at` is when that was so, by this machine's wall clock, where it is not now.
+        """
+        self._sees(epoch, at)
         if self._tenure is not None and epoch >= self.epoch:
             self._tenure = None
             self.problem = f"a server carries epoch {epoch}, ours was {self.epoch}"
@@ -153,6 +155,7 @@ class Leadership:
         if revision:
             self._tenure = self._confirmed = replace(tenure, beat=lease.beat, revision=revision, renewed=sent)
             self._sent = reading
+            self._sees(tenure.epoch)
             return
         # a beat is used once, so that a record tells which of our writings it is
         self._tenure = replace(tenure, beat=lease.beat)
@@ -181,13 +184,28 @@ class Leadership:
             return
         epoch = max(watch.lease.epoch, self._seen, self.epoch) + 1
         older = watch.older or watch.lease.epoch < max(self._seen, self.epoch)
+        if older and not self._sole:
+            epoch += self._unseen_terms(watch)
         reading = self._reading()
         revision = self._write(Lease(self._holder, epoch, self._terms.term, 0), watch.revision)
         if revision:
             self.before, self.epoch, self.succeeded, self.older = self.epoch, epoch, watch.lease.epoch, older
             self._tenure = self._confirmed = Tenure(epoch, 0, revision, reading.monotonic)
             self._sent = reading
+            self._sees(epoch)
             self._watch, self.problem = None, ""
+
+    def _unseen_terms(self, watch: Watch) -> int:
+        """How many terms others can have served that this store has forgotten: as many as fit between the last that was
+        seen and the record that stands still now. Their epochs are left out.
+        """
+        stood = self._monotonic() - watch.since
+        return max(0, self._clock() - stood - self._seen_at) // (self._terms.term + self._terms.call)
+
+    def _sees(self, epoch: int, at: int = 0) -> None:
+        """The newest epoch that is known of, and when it was the newest last."""
+        if epoch >= self._seen:
+            self._seen, self._seen_at = epoch, max(at or self._clock(), self._seen_at if epoch == self._seen else 0)
 
     def _ours(self, watch: Watch) -> bool:
         """Whether the record is the one that this very process wrote, so lately that nobody led since.
@@ -209,7 +227,7 @@ class Leadership:
             return None
         revision = found.revision if found else ""
         self._watch = watched(self._watch, lease, revision, self._monotonic(), self._terms)
-        self._seen = max(self._seen, lease.epoch)
+        self._sees(lease.epoch)
         return self._watch
 
     def _write(self, lease: Lease, expected: str) -> str:

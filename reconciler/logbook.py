@@ -62,7 +62,8 @@ class Logbook:
     def own(self, memory: Memory, epoch: int) -> Memory | None:
         """The memory to act on in this term: the one in hand, or an empty one where others have acted beyond it.
 
-        Asks the store once a term; None while that does not answer, and then nothing may be done.
+        Asks the store once a term; None while that does not answer, or shows a later leader's writing, and then nothing
+        may be done.
         """
         if self._owned_in == epoch:
             return memory
@@ -76,8 +77,11 @@ class Logbook:
             beyond = bool(self.lineage) and (forgot if not said else said != self.lineage)
             lineage = self.lineage if self.lineage and not beyond else f"{self._ports.holder}/{epoch}"
             owned = Memory() if beyond else at_term(memory, self._ports.clock())
+            approved = self.baselines.recall()
+            if self.baselines.epoch > epoch:
+                return None
             if not owned.baseline.commit:  # what somebody approved outlives every memory
-                owned = replace(owned, baseline=self.baselines.recall() or memory.baseline)
+                owned = replace(owned, baseline=approved or memory.baseline)
             if said != lineage:
                 revision = found.revision if found is not None else ""
                 answered(lambda: store.put(key, lineage.encode(), expected=revision))

@@ -61,7 +61,7 @@ class Reconciler:
             sole=ports.sole,
         )
         if self.logbook.lineage:
-            self.leadership.raise_above(self.memory.epoch)
+            self.leadership.raise_above(self.memory.epoch, at=self.memory.guard.judged_at)
         self.reservations = Reservations(ports.store, key=key_of(self.part.seat), leadership=self.leadership)
         self.acting = Acting(self.part, ports, appraiser, self.leadership)
         self.deferred = 0
@@ -85,7 +85,7 @@ class Reconciler:
         if not leads:
             return decide(self.part, self.memory, seen, self.appraiser.rehearsal(), self.desired.commit)
         decision = decide(self.part, self.memory, seen, self.appraiser, self.desired.commit)
-        self.logbook.baselines.keep(decision.memory.baseline)
+        self.logbook.baselines.keep(decision.memory.baseline, epoch=self.leadership.epoch, holds=self.leadership.holds)
         decision, unpaid = self.reservations.settle(decision, seen, self.memory)
         going, waiting = self.acting.tokens.admit(decision.allowed)
         going = named(going, decision.memory.fleet, self._scribe())
@@ -118,6 +118,8 @@ class Reconciler:
             return False
         owned = self.logbook.own(self.memory, self.leadership.epoch)
         if owned is None:
+            if self.logbook.baselines.epoch > self.leadership.epoch:
+                self.leadership.raise_above(self.logbook.baselines.epoch)
             return False
         self.memory = replace(owned, epoch=self.leadership.epoch)
         return True
@@ -126,9 +128,11 @@ class Reconciler:
         """Whether a server shows a term as late as ours that is not ours; then ours has ended."""
         above = fencing.outdone(
             seen.listing,
+            seen.signals,
             owner=self.part.owner,
             epoch=self.leadership.epoch,
             known=self.memory.fleet.instances,
+            begins=self.memory.guard.epoch != self.leadership.epoch,
         )
         if above:
             self.leadership.raise_above(above)

@@ -47,8 +47,7 @@ def as_node(
             return replace(instance, left_at=scribe.now, busy_units=0), ()
         return instance, ()
     events = () if instance.joined_at else (_joined(instance, view, scribe),)
-    if instance.seen_to_drain and not (instance.noticed or view.drained in DRAINED or view.draining_until):
-        # what was taken back undid its drain, and it works again: nobody had agreed on its end
+    if _works_again(instance, view):
         instance = replace(
             instance, phase=Phase.JOINED, released=False, release_event="", drain_asked=False, asked=0, ends_at=0
         )
@@ -63,8 +62,9 @@ def as_node(
             cause=Cause.DRAINED,
             cause_event=view.draining_for or instance.cause_event,
         )
-    if instance.released and not instance.drain_asked and (view.draining_until or view.drained):
-        instance = replace(instance, drain_asked=True)  # it heard, whatever became of the answer
+    if instance.released and not instance.drain_asked and _heard(instance, view):
+        # whatever became of the answer, and whatever end was written down before anybody asked
+        instance = replace(instance, drain_asked=True, ends_at=max(instance.ends_at, view.draining_until))
     phase = instance.phase
     if instance.supply:
         phase = Phase.SERVING if view.busy_units else Phase.JOINED
@@ -82,6 +82,15 @@ def as_node(
     return after, events
 
 
+def _works_again(instance: Instance, view: NodeView) -> bool:
+    """Whether what was taken back undid its drain, and nobody had agreed on its end: it was found in that drain, or its
+    deletion after it was asked for and did not happen.
+    """
+    deleted = instance.released and not instance.release_event and instance.cause is Cause.NOTICE_WITHDRAWN
+    drains = instance.noticed or view.drained in DRAINED or view.draining_until
+    return (instance.seen_to_drain or deleted) and not drains
+
+
 def _drains_unasked(instance: Instance, view: NodeView, scribe: Scribe) -> bool:
     """Whether a node is found in a drain, or after one, of which nothing is remembered and that no notice explains: it
     was released by a leader of before. What is drained takes no more work, whoever asked for it.
@@ -93,6 +102,17 @@ def _drains_unasked(instance: Instance, view: NodeView, scribe: Scribe) -> bool:
     if view.draining_for:
         return view.draining_until > 0 and view.draining_for.startswith(f"{EventType.RELEASE_ASKED.value}/")
     return view.draining_until > 0 and not instance.joined_at and instance.epoch < scribe.epoch
+
+
+def _heard(instance: Instance, view: NodeView) -> bool:
+    """Whether a released node is seen to have heard of it. One that drains for a notice says nothing of the release:
+    it works to that notice's end, and takes work again when that is taken back.
+    """
+    if view.drained in DRAINED:
+        return True
+    for_ = view.draining_for
+    ours = for_ in ("", instance.release_event) or for_.startswith(f"{EventType.RELEASE_ASKED.value}/")
+    return view.draining_until > 0 and ours
 
 
 def asked_at(release: str, otherwise: int) -> int:

@@ -22,6 +22,8 @@ from reconciler.hearing import hear
 from reconciler.ports import NodeView
 from reconciler.sighting import from_mark
 
+_BILL = frozenset({EventType.INSTANCE_STARTED, EventType.INSTANCE_MOVED, EventType.INSTANCE_ENDED})
+
 
 def past(
     said: Signals,
@@ -81,11 +83,30 @@ def lost(instance: Instance, at: int, scribe: Scribe, *, believed: bool = False)
     return cause, event
 
 
-def believed_lost(instance: Instance, region: str) -> bool:
-    """Whether its loss was told without the provider's word on its end."""
+def twin_lost(said: Lifecycle, instance: Instance, scribe: Scribe) -> list[Event]:
+    """The loss of a second server that had the instance's key, when the provider took it; none otherwise. Its notices
+    nobody keeps: who hears the stream from the beginning tells more of it, under the id that its own server gives.
+    """
+    if said.kind not in billing.ENDS or not said.taken:
+        return []
+    twin = replace(instance, server=said.server, pool=said.pool, notices=(), twinned=True)
+    return [lost(twin, said.at, scribe, believed=True)[1]]
+
+
+def taken_away(instance: Instance) -> bool:
+    """Whether the provider took what ran and no release was agreed for: lost, though we may have asked for its end."""
+    agreed = instance.release_event.startswith(f"{EventType.RELEASE_ASKED.value}/")
+    return instance.taken and instance.started_at > 0 and not agreed
+
+
+def word_owed(instance: Instance, region: str) -> bool:
+    """Whether it is gone and lost, and its loss was not told by the provider's word on its end: believed without that,
+    or held to be our own doing until the provider said that it was not.
+    """
     told = event_id(EventType.INSTANCE_LOST, region, billing.life_of(instance))
     lost_at = instance.cause_event.startswith(event_id(EventType.INSTANCE_LOST, region, instance.name))
-    return instance.phase in (Phase.GONE, Phase.FAILED) and lost_at and instance.cause_event != told
+    ours = instance.phase is Phase.GONE and instance.released and taken_away(instance)
+    return instance.phase in (Phase.GONE, Phase.FAILED) and (lost_at or ours) and instance.cause_event != told
 
 
 def _ours(mark: Mark | None, owner: tuple[str, str, str], name: str) -> bool:
@@ -93,28 +114,42 @@ def _ours(mark: Mark | None, owner: tuple[str, str, str], name: str) -> bool:
 
 
 def _relive(life: list[Lifecycle], notices: Iterable[Notice], events: list[Event], scribe: Scribe) -> Instance | None:
-    """One server's life from its first word to its last; None for one of which nothing can be told."""
-    ends = [one for one in life if one.kind in billing.ENDS]
-    last = max(ends, key=lambda one: one.at, default=None)
-    # of two servers under one key a twin goes first: the other one's life is what was told
-    own = (one for one in ends if last is not None and one.server == last.server)
-    end = min(own, key=lambda one: one.at, default=None)
-    if end is None or end.mark is None:
-        return None
-    instance = from_mark(end.mark, server=end.server, project=end.project, pool=life[0].pool, at=life[0].at)
-    if instance is None:
-        return None
-    instance, told = billing.found_again(instance, end.mark, scribe)
-    events += told
+    """The lives of the servers under one name, each from its first word to its last; as gone, the one that went last,
+    or None where nothing can be told. Of two servers under one key a twin goes first: it is lost like any other, and
+    the bill is the other one's.
+    """
+    ends: dict[str, Lifecycle] = {}
+    for one in sorted(life, key=lambda one: one.at):
+        if one.kind in billing.ENDS:
+            ends.setdefault(one.server, one)
+    ran = {one.server for one in life if one.kind is LifecycleKind.ACTIVE}
+    twinned = len({one.server for one in life}) > 1
+    billed = next((server for server in reversed(ends) if server in ran), next(reversed(ends), ""))
+    left = None
+    for server, end in ends.items():
+        own = [one for one in life if one.server == server]
+        about = [notice for notice in notices if notice.server in ("", server)]
+        gone, told = _one_life(own, end, about, scribe, twinned=twinned)
+        events += [event for event in told if server == billed or event.type not in _BILL]
+        left = gone if server == billed else left
+    return left
+
+
+def _one_life(
+    life: list[Lifecycle], end: Lifecycle, notices: Iterable[Notice], scribe: Scribe, *, twinned: bool
+) -> tuple[Instance | None, list[Event]]:
+    back = end.mark and from_mark(end.mark, server=end.server, project=end.project, pool=life[0].pool, at=life[0].at)
+    if not back:
+        return None, []
+    instance, told = billing.found_again(replace(back, twinned=twinned), end.mark, scribe)
+    events = [*told]
     # a stream that tells things in another order tells the same things
     for one in sorted(life, key=lambda one: one.at):
-        if one.server == end.server:
-            instance, told = billing.heard(one, instance, scribe)
-            events += told
+        instance, told = billing.heard(one, instance, scribe)
+        events += told
     for notice in sorted(notices, key=lambda said: (said.withdrawn_at or said.issued_at, said.withdrawn, said.id)):
-        if notice.server in ("", end.server):
-            instance, told, _ = hear(notice, instance, {}, scribe)
-            events += told
-    if instance.started_at and (end.taken or end.kind is LifecycleKind.FAILED):
+        instance, told, _ = hear(notice, instance, {}, scribe)
+        events += told
+    if end.taken or (instance.started_at and end.kind is LifecycleKind.FAILED):
         events.append(lost(instance, end.at, scribe)[1])
-    return replace(instance, phase=Phase.GONE, end_told=True)
+    return replace(instance, phase=Phase.GONE, end_told=True), events

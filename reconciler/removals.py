@@ -28,6 +28,7 @@ REMEMBERED = 16
 DAY_MS = 86_400_000
 
 NOTHING: Mapping[str, str] = {}
+NOBODY: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,10 @@ class Removal:
         shown = " + ".join(f"{count} of {name}" for name, count in largest[:4])
         rest = units - sum(count for _, count in largest[:4])
         shown += f" + {rest} of {len(largest) - 4} others" if rest else ""
+        over = units * 100 > self.before * self.share
+        why = f"over {self.share} %" if over else "and nobody remembers how many were desired of what has no contract"
         return (
-            f"{units} of {self.before} desired units are taken away ({shown}), over {self.share} %: add an approval"
+            f"{units} of {self.before} desired units are taken away ({shown}), {why}: add an approval"
             f" with the subject {SUBJECT}-{self.region}, or ebbtide approve --commit {self.commit}"
         )
 
@@ -100,15 +103,17 @@ def judge(
     *,
     signed: Iterable[SignedApproval] = (),
     came_with: Mapping[str, str] = NOTHING,
+    standing: Mapping[str, int] = NOBODY,
     now: int,
 ) -> Judgement:
     """Whether what the commits since the baseline removed may go; statements nobody could verify count for nothing.
     `came_with` names the commit that brought an approval file: it speaks of that one, and of nothing that came after.
+    `standing` are the units that stand of workloads without a contract.
     """
     units = {contract.name: contract.maximum for contract in part.contracts}
     words = tuple(_words(part, signed, now))
     if not before.commit:
-        return Judgement(Baseline(commit, units, used=frozenset(key for key, *_ in words)))
+        before = Baseline(commit, units, used=frozenset(key for key, *_ in words))
     pending = before.pending
     if (pending[-1][0] if pending else before.commit) != commit:
         pending = (*pending, (commit, units))[-REMEMBERED:]
@@ -119,20 +124,25 @@ def judge(
     for key, who, named in words:
         if key in used:
             continue
-        known = dict((*pending, (commit, units)))
+        known = dict(((before.commit, before.units), *pending, (commit, units)))
         about = named or came_with.get(key, commit)
         stood = known.get(about)
         if stood is None:
             continue  # about a commit that was never desired here
-        taken = _taken(base, stood)
+        orphans = _orphans(standing, base)
+        taken = _taken(base | orphans, stood)
         approved = Approved(key, who, about, sum(taken.values()), sum(base.values())) if taken else approved
-        base, at, used = stood, about, used | {key}
+        # nothing is desired any more of what is gone: so it is known, and may go
+        base, at, used = dict.fromkeys(base | orphans, 0) | stood, about, used | {key}
     base = {name: max(base.get(name, 0), units.get(name, 0)) for name in base.keys() | units.keys()}
     baseline = Baseline(at, base, pending, used)
-    taken = _taken(base, units)
+    orphans = _orphans(standing, base)
+    taken = _taken(base | orphans, units)
     share = part.estate.region(part.region).guard.removal_share
-    total = sum(base.values())
+    total = sum(base.values()) + sum(orphans.values())
     if sum(taken.values()) * 100 <= total * share:
+        taken = orphans  # of these nobody knows how many they were
+    if not taken:
         return Judgement(baseline, None, approved)
     gone = frozenset(name for name in taken if name not in units)
     waiting = Removal(total, sum(units.values()), share, commit, part.region, taken, gone)
@@ -167,6 +177,11 @@ def told(approved: Approved | None, scribe: Scribe) -> tuple[Event, ...]:
     }
     subject = f"{approved.key}/{scribe.epoch}"
     return (scribe.event(EventType.REMOVAL_APPROVED, subject, Cause.REMOVAL_UNAPPROVED, data=data),)
+
+
+def _orphans(standing: Mapping[str, int], base: Mapping[str, int]) -> dict[str, int]:
+    """What stands of workloads that the baseline does not know."""
+    return {name: units for name, units in standing.items() if name not in base}
 
 
 def _taken(base: Mapping[str, int], units: Mapping[str, int]) -> dict[str, int]:

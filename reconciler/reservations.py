@@ -117,9 +117,7 @@ def _without_purchases(decision: Decision, wallet: Wallet, risks: Mapping[str, R
     kept = dict(decision.memory.risks)
     for name in bought:
         was = risks.get(name, Risk())
-        kept[name] = replace(
-            kept.get(name, Risk()), granted=was.granted, paid_until=was.paid_until, rate_micro=was.rate_micro
-        )
+        kept[name] = replace(kept.get(name, Risk()), hours=was.hours)
     home = [step for step in decision.allowed if step.kind in ADDS and step.paid is Paid.FALLBACK]
     left = replace(
         decision,

@@ -2,8 +2,8 @@
 
 Called by `census` once a cycle. Only our mark makes a row ours: another estate's, region's or partition's is foreign,
 a row without one is nobody's, and neither is ever touched. A row of ours that the fleet lost (an empty memory after a
-restart) comes back from its mark. What carries our mark and makes no sense is quarantined: shown, never acted on; so
-is what a partition left behind that nobody leads any more.
+restart) comes back from its mark, whether it has a contract still or not. What carries our mark and makes no sense is
+quarantined: shown, never acted on; so is what a partition left behind that nobody leads any more.
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ def sort_rows(
         known_rows[name] = first
         twins.append(twin)
     rows.twins = [Twin(twin, rows.known[_name(twin)]) for twin in twins]
-    _unknown(unknown, rows, instances, workloads)
+    _unknown(unknown, rows, instances)
     return rows
 
 
-def _unknown(names: Iterable[str], rows: Rows, instances: Mapping[str, Instance], workloads: frozenset[str]) -> None:
+def _unknown(names: Iterable[str], rows: Rows, instances: Mapping[str, Instance]) -> None:
     """Sort the rows of servers that the fleet does not know as there: found again, made from marks, or strays."""
     for name in names:
         known, server = instances.get(name), rows.known[name]
@@ -113,7 +113,7 @@ def _unknown(names: Iterable[str], rows: Rows, instances: Mapping[str, Instance]
             else:
                 rows.found.append(name)
             continue
-        reason = _unreadable(server.mark, workloads)
+        reason = _unreadable(server.mark)
         if reason:
             rows.strays.append(Stray(server, reason))
             del rows.known[name]
@@ -156,12 +156,12 @@ def _name(server: Server) -> str:
     return server.mark.name if server.mark else server.name
 
 
-def _unreadable(mark: Mark | None, workloads: frozenset[str]) -> str:
+def _unreadable(mark: Mark | None) -> str:
     """Why no instance can be made from a mark; empty when one can."""
     if mark is None or not mark.name:
         return "its mark has no key"
-    if mark.workload not in workloads:
-        return f"no contract is called {mark.workload!r}"
+    if not mark.workload:
+        return "its mark names no workload"
     if mark.paid not in PAID or mark.units < 1:
         return f"its mark says {mark.units} units paid as {mark.paid!r}"
     return ""

@@ -12,6 +12,7 @@ from contracts.model import Contract
 from ledger.causes import Cause
 from ledger.events import EventType
 from reconciler.drafts import Scribe
+from reconciler.paid_hours import at_most
 
 if TYPE_CHECKING:
     from reconciler.arbiter import Risk, Ruling
@@ -19,11 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Purse:
-    """What is left to reserve, what a unit-hour costs now (None: unknown), and whether the hour in hand goes on."""
+    """What is left to reserve, what a unit-hour costs now (None: unknown), and the units of one instance."""
 
     left_micro: int
     unit_hour_micro: int | None
-    renewing: bool
     lot: int
 
 
@@ -103,8 +103,8 @@ def give_back(ruling: Ruling, contract: Contract, risk: Risk, cause: Cause, scri
             )
         )
     if kept:
-        return replace(risk, granted=kept, spent=False)
-    return replace(risk, granted=0, paid_until=0, healthy_since=0, rate_micro=0, spent=cause is Cause.AUTHORITY_SPENT)
+        return replace(risk, hours=at_most(risk.hours, kept), spent=False)
+    return replace(risk, hours=(), healthy_since=0, spent=cause is Cause.AUTHORITY_SPENT)
 
 
 def _currency(contract: Contract) -> str:

@@ -47,9 +47,12 @@ def spreads_of(
     *,
     growing: frozenset[str],
     beside: Iterable[Server] = (),
+    leaving: frozenset[str] = frozenset(),
 ) -> dict[str, Spread]:
     """For the guard's second look at the `growing` workloads: units that stand in each domain and group, counted from
     the fleet alone; and `beside` it what carries our mark and is no instance: a second server stands where it stands.
+    A domain is used by what a listing shows there, if it ever was listed, and what is not `leaving` by a step of this
+    cycle: a bound counts what may be there, the number of domains what is.
     """
     if not growing:
         return {}
@@ -69,7 +72,8 @@ def spreads_of(
             continue
         if instance.supply and not instance.moving_to and not (instance.bare and instance.workload in part.strict):
             supply[instance.workload] += instance.units
-            used[instance.workload].add(pool.domain)
+            if not instance.missing_since and instance.name not in leaving:
+                used[instance.workload].add(pool.domain)
         domains[instance.workload][pool.domain] += instance.units
         for group in part.groups.get(pool.domain, ()):
             groups[instance.workload][group] += instance.units

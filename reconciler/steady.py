@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reconciler.arbiter import HOUR_MS, RENEW_MS
+from reconciler.paid_hours import HOUR_MS, RENEW_MS
 
 if TYPE_CHECKING:
     from reconciler.cycle import Memory, Seen
@@ -45,7 +45,7 @@ def not_ahead(memory: Memory, now: int) -> Memory:
                 one,
                 short_since=min(one.short_since, now),
                 healthy_since=min(one.healthy_since, now),
-                paid_until=min(one.paid_until, now + HOUR_MS + RENEW_MS),
+                hours=tuple(replace(paid, until=min(paid.until, now + HOUR_MS + RENEW_MS)) for paid in one.hours),
             )
             for name, one in memory.risks.items()
         },

@@ -27,6 +27,7 @@ class StepKind(enum.Enum):
 
 
 ADDS = frozenset({StepKind.ACQUIRE, StepKind.REPLACE, StepKind.ADOPT})
+LETS_GO = frozenset({StepKind.RELEASE, StepKind.DISOWN})
 FINISHING = frozenset({StepKind.DELETE, StepKind.DEREGISTER})
 """What ends something that was agreed before: no breaker blocks these."""
 

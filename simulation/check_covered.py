@@ -23,7 +23,7 @@ class Strict(Checker):
 
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
         """Count the clear looks at which each uncovered instance was still needed."""
-        if scene.trouble(look):
+        if scene.behind(look):
             self._bare.clear()
             return
         ground = scene.ground

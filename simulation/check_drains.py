@@ -25,8 +25,8 @@ REPORT_MS = 1_000
 
 
 class BeforeDelete(Checker):
-    """A server that became a node is deleted only when its drain ended, or the end that it was told has passed, as far
-    as who deletes it could see at its look: what is taken back later finds it drained.
+    """A server that is a node when its delete goes out is deleted only when its drain ended, or the end that it was
+    told has passed, as far as who deletes it could see at its look: what is taken back later finds it drained.
     """
 
     name = "check_drains.BeforeDelete"
@@ -36,10 +36,10 @@ class BeforeDelete(Checker):
         stand = scene.servers.get(act.server)
         if act.call is not Call.DELETE or not act.fresh or stand is None or not stand.joined_at:
             return
-        if len(scene.by_name[stand.name]) > 0:
-            return  # a twin: the key stays with the other one
+        if len(scene.by_name[stand.name]) > 0 or stand.joined_at > (act.sent_at or act.at):
+            return  # a twin: the key stays with the other one; or no node yet: it joined under a call in flight
         look = scene.look_of(act)
-        if look is not None and stand.undrained_at > look.listed_at:
+        if look is not None and stand.undrained_at > look.listed_at and 0 < stand.drained_at <= look.at:
             return  # it was drained when that was looked at
         ends = [end for end in (stand.agreed, *(end for _, end in stand.notices.values())) if end]
         if stand.drained in ("verified", "overrun") or any(end <= act.at for end in ends):

@@ -43,7 +43,7 @@ class Restored(Checker):
 
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
         """Count the clear looks that found each floor short."""
-        if scene.trouble(look):
+        if scene.behind(look):
             self._short.clear()
             return
         for name, contract in scene.ground.contracts.items():

@@ -148,7 +148,7 @@ class Reached(Checker):
         self._expose(scene, look)
         if not look.leads:
             return
-        if look.at < scene.chronicle.quiet_from or scene.trouble(look) or scene.room[0] < look.at - 3_600_000:
+        if look.at < scene.chronicle.quiet_from or scene.behind(look) or scene.room[0] < look.at - 3_600_000:
             self._short.clear()
             return
         for name in scene.ground.contracts:

@@ -59,9 +59,12 @@ class Usage(Checker):
     def close(self, scene: Scene) -> Iterator[str]:
         """Lay out every instance's slots; when one ended that the stream did not tell in time is anybody's guess."""
         silent = {ended.name for ended in scene.chronicle.ended if not told_in_time(scene, ended)}
+        silent |= {stand.name for stand in scene.servers.values() if stand.disowned}  # the stream tells of none
         gone = {ended.name: ended.at for ended in scene.chronicle.ended} | self._ends
         for name, lines in self._lines.items():
             bill = self._bill.get(name)
+            if bill is None and min(int(line.data["from_ms"]) for line in lines) > scene.now - GRACE_MS:
+                continue  # whoever tells starts had no time yet
             if bill is None:
                 yield f"{name} was used, and the ledger has no start of its bill"
                 continue

@@ -274,6 +274,7 @@ def _take_node(scene: Scene, node: Node) -> None:
         if node.word is NodeWord.WITHDRAWN and stand.drained:
             stand.undrained_at = node.at
         stand.drained = "" if node.word is NodeWord.WITHDRAWN else node.word.value
+        stand.drained_at = node.at if stand.drained else stand.drained_at
 
 
 def _take_moved(scene: Scene, moved: Moved) -> None:

@@ -77,8 +77,9 @@ BEGINS = frozenset({EventType.INSTANCE_REQUESTED, EventType.RELEASE_ASKED})
 
 
 class NeverBack(Checker):
-    """What leaders begin rests on reviewed commits, and never on an older one after a newer, whoever leads. One that
-    holds nothing newer may say so, and finish what was agreed.
+    """What leaders begin rests on reviewed commits, and never on an older one after a newer that any leader rested on.
+    One that holds nothing newer may say so, finish what was agreed, and give back what nobody's money is behind: an
+    authority is never exceeded, whatever commit is in hand (DESIGN 12).
     """
 
     name = "check_removals.NeverBack"
@@ -102,9 +103,8 @@ class NeverBack(Checker):
             yield f"{event.id} names commit {event.commit}, which nobody reviewed"
             return
         newest, epoch = self._newest
-        if event.type not in BEGINS:
-            return
-        if version < newest and event.epoch >= epoch and event.epoch not in self._found:
+        begins = event.type in BEGINS and event.cause is not Cause.AUTHORITY_SPENT
+        if begins and version < newest and event.epoch >= epoch and event.epoch not in self._found:
             self._found.add(event.epoch)
             yield f"{event.id} in epoch {event.epoch} rests on version {version}, after version {newest} was in force"
         self._newest = max(self._newest, (version, event.epoch))

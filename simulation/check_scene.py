@@ -33,8 +33,8 @@ boot and a join, and as many again for what fails once."""
 class Stand:
     """One server with our mark, as it is. `by` is the (replica, epoch) that created or adopted it; `notices` holds the
     end of each notice that stands and when it was said; `agreed` is the end of an agreed return, `asked_at` when that
-    was asked for; `drained` the outcome of its last drain, and `undrained_at` when a notice was taken back after
-    that had ended. Times are 0 where a thing has not happened.
+    was asked for; `drained` the outcome of its last drain, `drained_at` when that had ended, and `undrained_at` when a
+    notice was taken back after that. Times are 0 where a thing has not happened.
     """
 
     server: str
@@ -53,6 +53,7 @@ class Stand:
     asked_at: int = 0
     agreed: int = 0
     drained: str = ""
+    drained_at: int = 0
     undrained_at: int = 0
     ended_at: int = 0
     disowned: bool = False
@@ -141,6 +142,14 @@ class Scene:
     def trouble(self, look: Look) -> str:
         """Why this look is no ground to change anything on, by the world's account; empty for a clear one."""
         return next(self._troubles(look), "")
+
+    def behind(self, look: Look) -> str:
+        """Why this look is no ground to reach what is reviewed now: its trouble, or the older commit that Git offers:
+        whoever is offered that one cannot tell that a newer one was merged.
+        """
+        newest = self.reviewed[-1].commit if self.reviewed else ""
+        held = look.commit if look.commit not in ("", newest) else ""
+        return self.trouble(look) or (held and f"Git offers {held}, and {newest} is merged")
 
     def _troubles(self, look: Look) -> Iterator[str]:
         limit = self.chronicle.spool_limit

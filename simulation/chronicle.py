@@ -71,7 +71,8 @@ class Look:
     that signals came, `silent` which clusters did not answer, `git` that a valid bundle was offered, as new as any that
     was accepted, `clock` that its clock neither jumped since its last look nor differs from the provider's by more than
     the estate allows, `disk` that its journal can be written, `pending` the bytes in its spool, `stopped` why people
-    stopped it. `leads` is the store's word: it holds the lease.
+    stopped it. `leads` is the store's word: it holds the lease. `commit` is the one that it holds, the last that Git
+    offered it (empty: nobody can say).
     """
 
     at: int
@@ -88,6 +89,7 @@ class Look:
     pending: int
     stopped: str
     hidden: frozenset[str] = frozenset()
+    commit: str = ""
 
 
 @quick

@@ -200,6 +200,11 @@ class Follower:
         self._noted = 0
         self.newest = False
 
+    @property
+    def commit(self) -> str:
+        """The commit that it holds; empty while it holds none."""
+        return self._held.estate.commit if self._held is not None else ""
+
     def look(self) -> Desired:
         """As the seam promises; raises `Transient` where nothing was ever held and nothing is offered."""
         problem, offered = self._offer()

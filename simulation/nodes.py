@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from agent import actions as ordered
 from agent import inputs as told
-from agent.deadline import Notice, NoticeKind, Notices, merge
+from agent.deadline import Merge, Notice, NoticeKind, Notices, honest_deadline, merge
 from agent.drain import Entry, begin, next_deadline, replay, step
 from agent.state import DrainState
 from contracts.errors import Refused
@@ -74,7 +74,7 @@ class SimulatedNodes:
         self._saving = 0
         self.journals: dict[str, list[Entry]] = {}
         self.dead: set[str] = set()
-        self._withdrawn: dict[str, Notices] = {}
+        self._known: dict[str, Notices] = {}
 
     def next_event_at(self) -> int | None:
         """When something happens next on any node."""
@@ -92,8 +92,8 @@ class SimulatedNodes:
             self._feed(instance, told.NoticeSeen(notice), now)
             return True
         if notice.withdrawn:  # it may have overtaken its notice
-            known, _ = merge(self._withdrawn.get(instance, Notices(instance)), notice, now=now, wall=now)
-            self._withdrawn[instance] = known
+            known, _ = merge(self._known.get(instance, Notices(instance)), notice, now=now, wall=now)
+            self._known[instance] = known
             return False
         heard = now + self._random.randint(*FIRST_ACTION_MS)
         kubernetes = contract.runs_on.kubernetes is not None
@@ -105,7 +105,7 @@ class SimulatedNodes:
             how=told.How(contract.drain.how),
             scheduler=told.Scheduler.KUBERNETES if kubernetes else told.Scheduler.SLURM,
             notice=notice,
-            known=self._withdrawn.get(instance),
+            known=self._met(notice, heard, instance),
         )
         try:
             state, actions = begin(began, heard)
@@ -118,6 +118,27 @@ class SimulatedNodes:
         self._carry_out(running, actions, heard)
         self._plan(instance, running)
         return True
+
+    def bound(self, instance: str) -> bool:
+        """Whether a word still stands for which the node drained: then it takes no more work, whatever else was taken
+        back.
+        """
+        return instance in self._known and bool(self._known[instance].standing)
+
+    def gone(self, instance: str) -> None:
+        """The node is no more: nothing that it heard is said of a next one of its name."""
+        self.lost(instance)
+        self._known.pop(instance, None)
+
+    def _met(self, notice: Notice, now: int, instance: str) -> Notices | None:
+        """What an earlier drain knew. What that was for is met: it binds the node, to no time of its own."""
+        known = self._known.get(instance)
+        if known is None:
+            return None
+        if merge(known, notice, now=now, wall=now)[1] is Merge.ALREADY_WITHDRAWN:
+            return replace(known, standing=())
+        ends_at = honest_deadline(notice, now=now, wall=now)
+        return replace(known, standing=tuple(replace(one, deadline=ends_at) for one in known.standing))
 
     def kill(self, instance: str) -> None:
         """The agent dies: answers to what it asked are lost with it, and processes that were told to end still do."""
@@ -172,8 +193,7 @@ class SimulatedNodes:
         if outcome is None:
             raise AssertionError(instance)
         self.lost(instance)
-        if running.state.notices.withdrawn:
-            self._withdrawn[instance] = replace(running.state.notices, standing=())
+        self._known[instance] = running.state.notices
         slow = next((u.unit for u in outcome.units if u.leaving is ordered.Leaving.STILL_RUNNING), "")
         return Drained(
             instance=instance,
@@ -261,6 +281,6 @@ def notice_of(
         issued_at=issued_at,
         ends_at=ends_at,
         remaining_s=(ends_at - issued_at) / 1000,
-        source="simulated",
+        source="returns" if kind is NoticeKind.RETURN else "simulated",
         withdrawn=withdrawn,
     )

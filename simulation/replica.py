@@ -206,6 +206,7 @@ class Replica:
                 pending=process.reconciler.ports.recorder.pending_bytes(),
                 stopped=process.reconciler.ports.stop.reason(),
                 hidden=sight.hidden,
+                commit=process.follower.commit,
             )
         )
 

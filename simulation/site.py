@@ -66,6 +66,7 @@ class Site:
         self._joined_at: dict[str, int] = {}
         self._servers: dict[str, str] = {}
         self._waiting: dict[str, Happening] = {}
+        self._twinned: set[str] = set()
         self.asked: dict[str, str] = {}
         self._drained_for: dict[str, set[str]] = {}
         self._unheard: dict[str, list[Callable[[], None]]] = {}
@@ -143,6 +144,7 @@ class Site:
             return
         second = instance.server not in ("", happened.server) and not alone
         if second or happened.name in self.work.by_instance:
+            self._twinned.add(happened.name)
             self._waiting[happened.server] = happened  # a second server under one key: its node name is the other's
             return
         self._servers[happened.name] = happened.server
@@ -171,8 +173,8 @@ class Site:
         """A node hears a notice or a withdrawal; `node` where it is another than the one that the notice names."""
         name = node or notice.name
         slots = self.work.by_instance.get(name)
-        if slots is None or not slots.joined:
-            return
+        if slots is None or not slots.joined or (not node and self._servers[name] != notice.server):
+            return  # what is said of a second server under its key is not said to this node
         if name in self.nodes.dead:
             self._unheard.setdefault(name, []).append(partial(self.deliver, notice, node))
             return
@@ -195,7 +197,7 @@ class Site:
         if notice.name != name:
             return
         self._say(name, NodeWord.TAKEN_BACK, heard=notice.id)
-        if not drains and slots.draining:
+        if not drains and slots.draining and not self.nodes.bound(name):
             self._undrain(name, self._world.now())
             self._say(name, NodeWord.WITHDRAWN)
 
@@ -301,7 +303,8 @@ class Site:
         self.asked.pop(name, None)
         self._unheard.pop(name, None)
         if slots is not None:
-            ended_by = event_id(_ended_by(happened, self._world.instance(name)), self._region, name)
+            told = happened.told and name not in self._twinned
+            ended_by = event_id(_ended_by(happened, self._world.instance(name), told=told), self._region, name)
             _empty(self.work, self.nodes, happened, slots, ended_by)
         left = next((one for one in self._waiting.values() if one.name == name), None)
         if left is not None:  # it has the node's name for itself now
@@ -313,9 +316,9 @@ class Site:
             self.say(server, name, word, ends_at, heard)
 
 
-def _ended_by(happened: Happening, known: Instance | None) -> EventType:
+def _ended_by(happened: Happening, known: Instance | None, *, told: bool) -> EventType:
     """The event that says why what ran on a server ran no longer."""
-    if not happened.told:  # whoever believes that it ended tells when it saw that, and nobody knows it here
+    if not told:  # who tells an end of two servers, or believes in one, gives it an id that nobody knows here
         return EventType.INSTANCE_STARTED
     agreed = happened.cause is EndCause.DELETED or (known is not None and known.released)
     return EventType.INSTANCE_ENDED if agreed else EventType.INSTANCE_LOST
@@ -327,7 +330,7 @@ def _empty(work: Work, nodes: SimulatedNodes, happened: Happening, slots: Slots,
     if slots.runs:
         cause = Cause.LOST_AFTER_NOTICE if name in nodes.draining else Cause.LOST_WITHOUT_NOTICE
         work.stopped(name, happened.at, saved=False, cause=cause, caused_by=ended_by)
-    nodes.lost(name)
+    nodes.gone(name)
     work.ended(name, happened.at)
 
 

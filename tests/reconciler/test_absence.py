@@ -155,6 +155,15 @@ def test_what_was_believed_lost_is_told_once_more_by_the_providers_word() -> Non
     assert not told_lost(passed(heard.fleet, sight(now=START + MINUTE, signals=word(START - SECOND)))), "once"
 
 
+def test_what_we_asked_to_have_deleted_is_lost_once_the_provider_says_later_that_it_took_it() -> None:
+    asked = replace(HERE, noticed=True, released=True, phase=Phase.DRAINING, ends_at=START, started_at=1)
+    gone = passed(fleet(asked), sight())
+    assert not told_lost(gone)
+    heard = passed(gone.fleet, sight(now=START + MINUTE, signals=word(START - SECOND)))
+    assert told_lost(heard) == [(f"instance.lost/north/{HERE.name}", START - SECOND)]
+    assert not told_lost(passed(heard.fleet, sight(now=START + MINUTE, signals=word(START - SECOND)))), "once"
+
+
 def test_one_that_failed_before_it_ran_is_not_lost_while_nobody_says_that_it_is_gone() -> None:
     asked = replace(HERE, phase=Phase.BOOTING, started_at=0, joined_at=0, requested_at=START - SECOND)
     census = passed(fleet(asked), sight(signals=word(START, LifecycleKind.FAILED)))

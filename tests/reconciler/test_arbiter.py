@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -15,9 +16,6 @@ from ledger.events import EventType
 from reconciler.arbiter import (
     ENTRY_WAIT_MS,
     EXIT_HOLD_MS,
-    HOUR_MS,
-    RENEW_MS,
-    RETURN_MS,
     Risk,
     Ruling,
     Standing,
@@ -25,6 +23,7 @@ from reconciler.arbiter import (
     rule,
 )
 from reconciler.claims import Claim
+from reconciler.paid_hours import HOUR_MS, RENEW_MS, RETURN_MS
 from tests.reconciler.builders import FORECAST, MINUTE, START, contract, scribe
 
 EURO = 1_000_000
@@ -161,21 +160,35 @@ def test_one_bad_cycle_starts_the_half_hour_anew() -> None:
 
 def test_each_further_hour_is_reserved_twenty_minutes_ahead_and_follows_the_last_one() -> None:
     purse = Purse().bought()
-    until = purse.risks[FORECAST].paid_until
+    (paid,) = purse.risks[FORECAST].hours
     purse.cycle(8, fallback=3, wait=HOUR_MS - RENEW_MS - 1)
     assert purse.wallet.reserved_micro == {LEAD: 3 * EURO}
     purse.cycle(8, fallback=3, wait=1)
     assert purse.wallet.reserved_micro == {LEAD: 6 * EURO}
-    assert purse.risks[FORECAST].paid_until == until + HOUR_MS
+    assert purse.risks[FORECAST].hours == (replace(paid, until=paid.until + HOUR_MS),)
 
 
-def test_growth_behind_a_renewal_pays_to_the_end_of_the_renewed_hour() -> None:
+def test_what_is_bought_later_is_paid_to_an_end_of_its_own() -> None:
     purse = Purse().bought()
     purse.cycle(8, fallback=3, wait=HOUR_MS - RENEW_MS)
     purse.cycle(5, fallback=3)  # three more are missing, and the hour in hand lasts eighty minutes
     purse.cycle(5, fallback=3, wait=ENTRY_WAIT_MS)
-    assert purse.risks[FORECAST].granted == 6
-    assert purse.wallet.reserved_micro == {LEAD: 6 * EURO + 3 * EURO * 75 // 60}
+    assert [(paid.units, paid.until - purse.now) for paid in purse.risks[FORECAST].hours] == [
+        (3, HOUR_MS),
+        (3, HOUR_MS + RENEW_MS - ENTRY_WAIT_MS),
+    ]
+    assert purse.wallet.reserved_micro == {LEAD: 9 * EURO}
+
+
+def test_what_is_paid_for_longer_stays_when_money_for_the_rest_runs_out() -> None:
+    purse = Purse(authority_micro=10 * EURO).bought()
+    assert purse.cycle(4, fallback=3, wait=6 * MINUTE).granted == {FORECAST: 7}  # four more are missing
+    first = HOUR_MS - 6 * MINUTE - RETURN_MS  # the first three are renewed with what is left
+    assert purse.cycle(8, fallback=7, wait=first).granted == {FORECAST: 7}
+    assert purse.cycle(8, fallback=7, wait=6 * MINUTE - 1).granted == {FORECAST: 7}
+    assert purse.cycle(8, fallback=7, wait=1).granted == {FORECAST: 3}
+    assert purse.risks[FORECAST].spent
+    assert purse.wallet.reserved_micro == {LEAD: 10 * EURO}
 
 
 def test_nothing_grows_while_an_hour_waits_for_its_renewal() -> None:

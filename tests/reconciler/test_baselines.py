@@ -14,15 +14,23 @@ from tests.reconciler.builders import FORECAST, HINDCAST, REGION, Region
 
 BASE = Baseline("a" * 40, {FORECAST: 40, HINDCAST: 24}, used=frozenset({"removal-north"}))
 WAITING = Baseline(BASE.commit, BASE.units, (("b" * 40, {FORECAST: 40}),), BASE.used)
+WRITTEN = write_baseline(BASE, 3)
 SMALLER = ("contracts/tides/forecast.yaml", "maximum: 40", "maximum: 10")
 
 
+OTHER = Baseline("c" * 40, {FORECAST: 40}, used=BASE.used)
+
+
+def keep(kept: Baselines, baseline: Baseline, *, epoch: int = 3, holds: bool = True) -> None:
+    kept.keep(baseline, epoch=epoch, holds=lambda: holds)
+
+
 def test_it_is_read_as_it_was_written_without_what_waits() -> None:
-    assert read_baseline(write_baseline(WAITING)) == BASE
+    assert read_baseline(write_baseline(WAITING, 3)) == (BASE, 3)
 
 
 @pytest.mark.parametrize(
-    "raw", [b"", b"[]", b"{}", write_baseline(BASE)[:-2], write_baseline(BASE).replace(b"40", b"-1"), b"\xff"]
+    "raw", [b"", b"[]", b"{}", WRITTEN[:-2], WRITTEN.replace(b"40", b"-1"), WRITTEN.replace(b":3", b":true"), b"\xff"]
 )
 def test_a_damaged_one_is_refused(raw: bytes) -> None:
     with pytest.raises(Refused, match="damaged"):
@@ -33,13 +41,50 @@ def test_it_is_written_when_it_changes_and_again_until_the_store_confirms() -> N
     store = FaultyStore(MemoryStore())
     kept = Baselines(store, seat=REGION)
     store.fail("put", Transient("silence"))
-    kept.keep(BASE)
+    keep(kept, BASE)
     assert kept.recall() is None
-    kept.keep(WAITING)
+    keep(kept, WAITING)
     assert kept.recall() == BASE
     revision = store.get(f"approved/{REGION}")
-    kept.keep(BASE)
+    keep(kept, BASE)
     assert store.get(f"approved/{REGION}") == revision
+
+
+def test_a_write_whose_answer_was_lost_is_found_and_not_fought() -> None:
+    store = FaultyStore(MemoryStore())
+    kept = Baselines(store, seat=REGION)
+    store.lose_answers(Transient("no answer"))
+    keep(kept, BASE)
+    keep(kept, BASE)
+    assert kept.epoch == 3
+    keep(kept, OTHER)
+    assert kept.recall() == OTHER
+
+
+def test_a_deposed_leader_replaces_nothing() -> None:
+    """Neither what its successor wrote, nor anything once its lease is over."""
+    store = MemoryStore()
+    deposed, successor = Baselines(store, seat=REGION), Baselines(store, seat=REGION)
+    keep(deposed, BASE)
+    assert successor.recall() == BASE
+    keep(successor, BASE, epoch=4)
+    for _ in range(2):
+        keep(deposed, OTHER)
+    assert (successor.recall(), successor.epoch) == (BASE, 4)
+    keep(successor, OTHER, epoch=4, holds=False)
+    assert successor.recall() == BASE
+
+
+def test_a_later_leaders_writing_ends_a_term() -> None:
+    region = Region().settled()
+    later = region.reconciler.leadership.epoch + 5
+    key = f"approved/{REGION}"
+    region.reconciler = region.leader(Memory(listed_at=region.now))
+    found = region.store.get(key)
+    region.store.put(key, write_baseline(BASE, later), expected=found.revision if found else "")
+    region.cycles(3)
+    assert region.reconciler.leadership.epoch > later
+    assert region.reconciler.memory.baseline.used == BASE.used
 
 
 def test_another_leader_counts_from_what_was_approved_before_it() -> None:

@@ -302,7 +302,7 @@ def test_a_restart_while_the_scheduler_is_silent_condemns_nobody() -> None:
 @pytest.mark.parametrize(
     "mark",
     [
-        Mark(ESTATE, REGION, "a", 1, "nobodys-work", 1, "reclaimable"),
+        Mark(ESTATE, REGION, "a", 1, "", 1, "reclaimable"),
         Mark(ESTATE, REGION, "a", 1, FORECAST, 0, "reclaimable"),
         Mark(ESTATE, REGION, "a", 1, FORECAST, 1, "gratis"),
         Mark(ESTATE, REGION, "", 1, FORECAST, 1, "reclaimable"),
@@ -312,6 +312,14 @@ def test_a_mark_that_makes_no_sense_is_quarantined_and_not_acted_on(mark: Mark) 
     census = passed(Fleet(), sight(row(instance(), mark=mark)))
     assert not census.fleet.instances
     assert len(census.strays) == 1
+
+
+def test_a_mark_of_ours_comes_back_whether_it_has_a_contract_or_not() -> None:
+    """Its node is drained and its loss is told like any other."""
+    mark = Mark(ESTATE, REGION, "a", 1, "nobodys-work", 2, "reclaimable")
+    census = passed(Fleet(), sight(row(instance(), mark=mark)))
+    assert not census.strays
+    assert census.fleet.beyond({FORECAST}) == {"nobodys-work": 2}
 
 
 def test_what_is_known_stays_known_when_its_contract_leaves_the_estate() -> None:

@@ -107,10 +107,26 @@ def test_a_claim_shrinks_to_the_most_that_was_asked_for_meanwhile() -> None:
     assert claim(8, before=peak, now=START + SHRINK_AFTER_MS).total == 22
 
 
+def test_a_silent_scheduler_does_not_begin_the_wait_anew() -> None:
+    lower = claim(10, before=claim(30))
+    silent = claim(None, before=lower, now=START + 5 * MINUTE, silent=True)
+    assert (silent.total, silent.held) == (30, True)
+    assert claim(10, before=silent, now=START + SHRINK_AFTER_MS).total == 10
+
+
 def test_a_claim_that_is_asked_for_again_forgets_that_it_was_lower() -> None:
     lower = claim(10, before=claim(30))
     again = claim(30, before=lower, now=START + 5 * MINUTE)
     assert claim(10, before=again, now=START + SHRINK_AFTER_MS).total == 30
+
+
+def test_a_claim_from_before_another_leaders_term_is_not_held_any_longer() -> None:
+    """Whoever led meanwhile let it shrink and placed by less: what is remembered would allow one unit too many."""
+    before = {FORECAST: Claim(FORECAST, FLOOR, 21)}
+    after = claims((contract(),), view({FORECAST: 24}), before, START, after_others=True)[FORECAST]
+    assert after == Claim(FORECAST, FLOOR, 20)
+    silent = claims((contract(),), view({}, KUBERNETES), before, START, after_others=True)[FORECAST]
+    assert (silent.total, silent.held) == (25, True)
 
 
 def test_stale_demand_multiplies_nothing() -> None:

@@ -8,7 +8,7 @@ from ledger.causes import Cause
 from ledger.events import EventType
 from pools.provider import Lifecycle, LifecycleKind, Notice, NoticeKind, Signals
 from reconciler.census import take
-from reconciler.fleet import Debt, Fleet
+from reconciler.fleet import Debt, Fleet, Phase
 from reconciler.sight import Census, Sight
 from reconciler.steady import not_ahead
 from tests.reconciler.builders import FORECAST, MINUTE, SECOND, START, Region, fleet, instance, node, row, scribe, sight
@@ -79,6 +79,15 @@ def test_a_clock_that_ran_ahead_forgives_nothing_that_is_yet_to_come() -> None:
     region = Region()
     memory = replace(region.reconciler.memory, fleet=replace(Fleet(), answered_until=START + MINUTE))
     assert not_ahead(memory, START).fleet.answered_until == START
+
+
+def test_what_was_given_up_and_came_after_all_has_paid_what_it_was_bought_for() -> None:
+    given_up = instance(1, phase=Phase.FAILED, joined_at=0, cause=Cause.NEVER_JOINED)
+    debt = Debt(FORECAST, given_up.name, Cause.NOTICE, OWED.cause_event)
+    known = replace(fleet(given_up), debts=(debt, OWED))
+    seen = sight(row(given_up), nodes={given_up.name: node(given_up)})
+    assert owed(passed(known, seen, epoch=1)) == [OWED.instance]
+    assert owed(passed(known, sight(row(given_up)), epoch=1)) == [given_up.name, OWED.instance]
 
 
 def test_a_create_that_was_asked_again_has_not_failed_yet() -> None:

@@ -241,7 +241,7 @@ def test_a_move_away_never_releases_more_than_it_moves() -> None:
 def test_failed_drained_and_overdue_servers_are_deleted_and_others_are_not() -> None:
     leaving = {"phase": Phase.DRAINING, "released": True, "drain_asked": True}
     known = fleet(
-        instance(1, phase=Phase.FAILED, cause=Cause.NEVER_JOINED),
+        instance(1, phase=Phase.FAILED, cause=Cause.CREATE_FAILED),
         instance(2, **leaving, ends_at=START + SECOND),
         instance(3, **leaving, ends_at=START + SECOND),
         instance(4, **leaving, ends_at=START),
@@ -250,7 +250,7 @@ def test_failed_drained_and_overdue_servers_are_deleted_and_others_are_not() -> 
     )
     result = found(known, drained={name(2): "verified", name(3): "withdrawn"})
     assert [(s.kind, s.instance, s.cause) for s in result.steps] == [
-        (StepKind.DELETE, name(1), Cause.NEVER_JOINED),
+        (StepKind.DELETE, name(1), Cause.CREATE_FAILED),
         (StepKind.DELETE, name(2), Cause.DRAINED),
         (StepKind.DELETE, name(4), Cause.CLAIM_GREW),
     ]

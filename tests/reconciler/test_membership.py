@@ -112,3 +112,17 @@ def test_one_that_was_given_up_and_came_after_all_is_drained(status: Status, sho
     after = take(fleet(given_up), sight(row(given_up, status=status), nodes=nodes), scribe())
     found = after.fleet.instances[given_up.name]
     assert (found.phase, found.released) == (phase, phase is Phase.DRAINING)
+
+
+@pytest.mark.parametrize(
+    ("release", "drained", "works"),
+    [("", "", True), ("", "verified", False), ("release.asked/north/x/1", "", False)],
+    ids=["it works", "drained before it heard", "a release was agreed"],
+)
+def test_what_was_deleted_in_a_drain_that_was_taken_back_works_again(release: str, drained: str, works: bool) -> None:
+    """The deletion that was asked for after its drain did not happen, and its notice is no more."""
+    deleted = instance(
+        1, phase=Phase.DRAINING, released=True, release_event=release, drain_asked=True, cause=Cause.NOTICE_WITHDRAWN
+    )
+    after, _ = as_node(deleted, replace(node(deleted), drained=drained), scribe(), silent=False)
+    assert (after.supply, after.released) == (works, not works)

@@ -277,3 +277,41 @@ def test_a_contract_that_only_shrank_still_follows_its_demand() -> None:
         causes |= {s.cause for s in of_kind(region.cycle(), StepKind.RELEASE)}
     assert causes == {Cause.CLAIM_SHRANK}
     assert region.supply(HINDCAST) < 10
+
+
+# -- when nobody remembers ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def forgotten(removed: Region) -> Region:
+    """The same after the store and every disk were lost: the present commit is all that is known."""
+    removed.cycle()
+    removed.store.values.clear()
+    removed.journal.content = None
+    removed.reconciler = removed.leader()
+    return removed
+
+
+def test_what_a_removal_left_before_anybody_remembers_waits_whatever_its_share(forgotten: Region) -> None:
+    for node in forgotten.servers(HINDCAST)[1:]:
+        del forgotten.cloud.servers[node.id]
+        forgotten.schedulers.leave(node.name)
+    for _ in range(8):
+        decision = forgotten.cycle()
+        assert not of_kind(decision, StepKind.RELEASE)
+    assert forgotten.supply(HINDCAST) == 1
+    assert {r.cause for r in decision.refused} == {Cause.REMOVAL_UNAPPROVED}
+    assert "nobody remembers" in next(r.message for r in decision.refused)
+
+
+def test_once_somebody_approves_it_goes_and_waits_no_more(forgotten: Region) -> None:
+    forgotten.cycles(3)
+    reviewed(forgotten, wanting({FORECAST: 40}, approval(commit=SECOND)), THIRD)
+    released = 0
+    for _ in range(30):
+        decision = forgotten.cycle()
+        released += len(of_kind(decision, StepKind.RELEASE))
+        assert Cause.REMOVAL_UNAPPROVED not in {r.cause for r in decision.refused}
+    assert released > 1
+    (event,) = forgotten.told(EventType.REMOVAL_APPROVED)
+    assert event.data["taken_units"] == 12

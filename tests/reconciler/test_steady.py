@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 
 from ledger.causes import Cause
 from pools.provider import Signals
-from reconciler.arbiter import HOUR_MS, RENEW_MS, Risk
+from reconciler.arbiter import Risk
 from reconciler.blast_radius import GuardState
 from reconciler.claims import Claim
 from reconciler.cycle import Memory, Seen
 from reconciler.fleet import Phase
+from reconciler.paid_hours import HOUR_MS, RENEW_MS, Hour
 from reconciler.ports import SchedulerView
 from reconciler.steady import not_ahead, steadied
 from tests.reconciler.builders import FORECAST, HOUR, MINUTE, START, Region, fleet, instance, name
@@ -56,14 +57,14 @@ def test_no_wait_lies_ahead_of_the_time(ahead: int) -> None:
     memory = Memory(
         fleet=fleet(instance(1, phase=Phase.REQUESTED, requested_at=at, left_at=at)),
         claims={FORECAST: Claim(FORECAST, 0, 8, lower_since=at)},
-        risks={FORECAST: Risk(short_since=at, healthy_since=at, granted=2, paid_until=at + HOUR_MS)},
+        risks={FORECAST: Risk(short_since=at, healthy_since=at, hours=(Hour(2, at + HOUR_MS),))},
         refusals={(FORECAST, Cause.PAUSED): at},
     )
     after = not_ahead(memory, START)
     one, risk = after.fleet.instances[name(1)], after.risks[FORECAST]
     begun = (one.requested_at, one.left_at, after.claims[FORECAST].lower_since, risk.short_since, risk.healthy_since)
     assert set(begun) == {min(at, START)}
-    assert risk.paid_until <= START + HOUR_MS + RENEW_MS
+    assert risk.hours[0].until <= START + HOUR_MS + RENEW_MS
     assert after.refusals[FORECAST, Cause.PAUSED] <= START
     assert ahead > 0 or after == memory
 

@@ -203,13 +203,35 @@ def test_a_drained_node_that_nobody_remembers_is_deleted_and_told_as_no_loss() -
 # -- what happened while nobody looked ---------------------------------------------------------------------------------
 
 
-def test_of_two_servers_under_one_key_the_life_of_the_one_that_stayed_is_told() -> None:
-    stayed = life(marked())
-    twin = replace(stayed[-1], server="twin", at=stayed[-1].at - 1, kind=LifecycleKind.DELETED, taken=False)
-    alone, both = (
-        passed(fleet(), sight(signals=stream(*said))).events for said in (stayed, (*stayed[:-1], twin, stayed[-1]))
-    )
-    assert both == alone
+def test_each_of_two_servers_under_one_key_has_an_end_and_a_loss_of_its_own() -> None:
+    """Whoever knew one of them, or none: no id says two things, and what the stream tells of both is told."""
+    twin = tuple(replace(one, at=one.at + (one.at == ENDED)) for one in life(marked(), server="twin"))
+    both = sight(signals=stream(*life(marked()), *twin))
+    knew = [fleet(instance(started_at=0, requested_at=BORN, server=server)) for server in ("server-1", "twin")]
+    told = [passed(known, both).events for known in (fleet(), *knew)]
+    told.append(passed(knew[0], sight(signals=stream(*life(marked())))).events)
+    first: dict[str, Event] = {}
+    assert all(first.setdefault(event.id, event) == event for events in told for event in events)
+    lost = [[event.occurred_at for event in events if event.type is EventType.INSTANCE_LOST] for events in told]
+    assert [sorted(times) for times in lost[:3]] == [[ENDED, ENDED + 1]] * 3
+    assert [event.occurred_at for event in told[0] if event.type is EventType.INSTANCE_ENDED] == [ENDED + 1]
+
+
+def test_what_the_provider_took_before_it_ran_is_lost_and_has_no_bill() -> None:
+    hung = tuple(one for one in life(marked()) if one.kind is not LifecycleKind.ACTIVE)
+    events = passed(fleet(), sight(signals=stream(*hung))).events
+    assert [(event.type, event.occurred_at) for event in events] == [(EventType.INSTANCE_LOST, ENDED)]
+
+
+def test_a_row_that_is_shown_twice_is_no_second_server() -> None:
+    known = instance(started_at=ACTIVE, requested_at=BORN)
+    assert not passed(fleet(known), sight(row(known), row(known))).fleet.instances[name(1)].twinned
+
+
+def test_a_second_server_that_never_ran_ends_no_bill() -> None:
+    twin = said(LifecycleKind.DELETED, ENDED - 1, marked(), taken=False, server="twin")
+    events = passed(fleet(), sight(signals=stream(*life(marked()), twin))).events
+    assert [event.occurred_at for event in events if event.type is EventType.INSTANCE_ENDED] == [ENDED]
 
 
 def test_what_came_and_went_is_told_with_the_providers_times_under_the_ids_that_anybody_would_give() -> None:
@@ -287,8 +309,9 @@ def test_who_finds_a_failure_again_without_a_memory_tells_it_as_an_event_of_its_
 
 
 def test_a_server_that_comes_into_quarantine_again_is_told_again() -> None:
-    stranger = row(instance(), mark=replace(marked(), workload="nobodys-work"))
+    stranger = row(instance(), mark=replace(marked(), units=0))
     first = passed(Fleet(), sight(stranger))
+    assert first.strays
     assert not passed(first.fleet, sight(stranger, now=START + MINUTE)).events
     out = passed(first.fleet, sight(now=START + MINUTE))
     again = passed(out.fleet, sight(stranger, now=START + 2 * MINUTE))

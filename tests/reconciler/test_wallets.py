@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from contracts.errors import Refused, Transient
 from ledger.events import EventType
-from reconciler.arbiter import ENTRY_WAIT_MS, HOUR_MS, Risk, Standing, Wallet, rule
+from reconciler.arbiter import ENTRY_WAIT_MS, Risk, Standing, Wallet, rule
 from reconciler.claims import Claim
 from reconciler.leadership import Leadership
 from reconciler.opening import open_day
+from reconciler.paid_hours import HOUR_MS
 from reconciler.ports import Versioned
 from reconciler.reservations import Reservations
 from reconciler.store_faulty import FaultyStore

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ledger.causes import Cause
 from ledger.events import EventType
 from simulation.chronicle import Call, NodeWord, Stopped
 from simulation.faults import Fault
@@ -169,6 +170,23 @@ def test_no_older_commit_comes_back_and_none_that_nobody_reviewed() -> None:
             told = f"r{number}"
             story.event(EventType.RELEASE_ASKED, told, commit=commit, workload="forecast", instance=told)
         assert "check_removals.NeverBack" in story.breaks()
+
+
+def test_whatever_a_leader_told_under_a_commit_puts_it_in_force() -> None:
+    story = grown()
+    story.review(estate(smaller(41)), "c2")
+    story.event(EventType.CLAIM_CHANGED, "forecast/1", commit="c2", workload="forecast", data={"units": 3})
+    story.event(EventType.RELEASE_ASKED, "r0", commit="c1", workload="forecast", instance="r0")
+    assert "check_removals.NeverBack" in story.breaks()
+
+
+def test_fallback_without_money_goes_back_whatever_commit_is_in_hand() -> None:
+    for cause in (Cause.AUTHORITY_SPENT, Cause.CLAIM_SHRANK):
+        story = grown()
+        story.review(estate(smaller(41)), "c2")
+        story.event(EventType.CLAIM_CHANGED, "forecast/1", commit="c2", workload="forecast", data={"units": 3})
+        story.event(EventType.RELEASE_ASKED, "r0", cause=cause, commit="c1", workload="forecast", instance="r0")
+        assert ("check_removals.NeverBack" in story.breaks()) is (cause is Cause.CLAIM_SHRANK)
 
 
 def test_strict_work_does_not_stay_on_what_no_notice_reaches() -> None:

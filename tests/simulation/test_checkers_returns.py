@@ -84,3 +84,41 @@ def test_only_a_notice_that_its_node_heard_explains_a_drain_that_the_ledger_does
         EventType.DRAIN_STARTED, "r0/1", who="", caused_by=cause, instance="r0", data={"ends_at": ends_at, "units": 1}
     )
     assert ("check_drains.Outcomes" in story.breaks()) is wrong
+
+
+@pytest.mark.parametrize(
+    ("drained", "wrong"), [(False, True), (True, False)], ids=["never drained", "drained when that was looked at"]
+)
+def test_a_notice_that_is_taken_back_after_the_look_excuses_the_delete_of_what_was_drained(
+    drained: bool, wrong: bool
+) -> None:
+    story = grown()
+    ends_at = story.at + 10 * MINUTE
+    story.node("r0", NodeWord.HEARD, notice="n-1", ends_at=ends_at)
+    story.node("r0", NodeWord.DRAINING, ends_at=ends_at)
+    if drained:
+        story.node("r0", NodeWord.VERIFIED)
+        story.wait(1000)
+    story.look()
+    if not drained:
+        story.wait(1000)
+        story.node("r0", NodeWord.VERIFIED)
+    story.wait(1000)
+    story.node("r0", NodeWord.WITHDRAWN)
+    story.act(Call.DELETE, "r0")
+    assert ("check_drains.BeforeDelete" in story.breaks()) is wrong
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the call went out", "under the call"])
+def test_one_that_joins_under_a_delete_in_flight_was_no_node_to_drain(after: bool) -> None:
+    story = grown()
+    story.create("x", story.pool_of("r0"))
+    story.wait(MINUTE)
+    if not after:
+        story.node("x", NodeWord.JOINED)
+    sent_at = story.at
+    story.wait(1000)
+    if after:
+        story.node("x", NodeWord.JOINED)
+    story.act(Call.DELETE, "x", sent_at=sent_at)
+    assert ("check_drains.BeforeDelete" in story.breaks()) is not after

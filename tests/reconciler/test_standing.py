@@ -1,0 +1,37 @@
+"""What the guard counts as standing: a bound counts what may be there, the number of domains what is and stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reconciler.claims import Claim
+from reconciler.fleet import Instance, Phase
+from reconciler.second_look import Spread
+from reconciler.standing import spreads_of
+from tests.reconciler.builders import FORECAST, OTHER_POOL, START, fleet, instance, name, part
+
+HERE, THERE = "h1-general-a", "h2-general-a"
+
+
+def spread(*instances: Instance, leaving: frozenset[str] = frozenset()) -> Spread:
+    claimed = {FORECAST: Claim(FORECAST, 4, 20)}
+    growing = frozenset({FORECAST})
+    return spreads_of(part(), fleet(*instances), claimed, {}, growing=growing, leaving=leaving)[FORECAST]
+
+
+def test_what_no_listing_shows_counts_in_bounds_and_uses_no_domain() -> None:
+    """A create that was answered and never happened reached no new domain, and may be there for all we know."""
+    never = replace(instance(2, pool=OTHER_POOL), phase=Phase.BOOTING, missing_since=START)
+    found = spread(instance(1), never)
+    assert found.used == {HERE}
+    assert (found.domain_units[THERE], found.supply) == (1, 2)
+
+
+def test_what_was_just_asked_for_uses_its_domain() -> None:
+    assert spread(replace(instance(1), phase=Phase.REQUESTED, server="", joined_at=0)).used == {HERE}
+
+
+def test_what_is_let_go_in_this_cycle_uses_no_domain_and_counts_in_bounds() -> None:
+    found = spread(instance(1), instance(2, pool=OTHER_POOL), leaving=frozenset({name(2)}))
+    assert found.used == {HERE}
+    assert found.domain_units[THERE] == 1
