@@ -31,6 +31,8 @@ SCALE = 78
 """Percent of the reference estate's maxima at which about 800 instances stand, found by trying."""
 
 HOURS = 24.0
+ADDITIONS = 20_000_000
+"""The bare loop that runs beside the day: about a second on a quiet machine."""
 
 
 class Kept:
@@ -49,13 +51,21 @@ class DayClock:
 
     def __init__(self, counts_from: int) -> None:
         self.counts_from = counts_from
-        self.began = 0.0
+        self.began = self.used = 0.0
         self.cycles = 0
 
     def __call__(self, told: Progress) -> None:
         """Called after each cycle."""
         if not self.began and told.now >= self.counts_from:
-            self.began, self.cycles = time.perf_counter(), told.cycles
+            self.began, self.used, self.cycles = time.perf_counter(), time.process_time(), told.cycles
+
+
+def bare_s() -> float:
+    """Processor seconds of the bare loop: how fast the machine is meanwhile."""
+    began, total = time.process_time(), 0
+    for number in range(ADDITIONS):
+        total += number
+    return time.process_time() - began
 
 
 def scaled(estate: Estate, percent: int) -> Estate:
@@ -80,13 +90,17 @@ def main() -> None:
     part = partition(estate, arguments.region)
     day = the_day(part, losses(trace=None, model=False), seed=7)
     seconds: list[float] = []
+    spent: list[float] = []
+    bare: list[float] = []
     nodes = cycles = events = 0
     for number in range(arguments.runs):
+        bare.append(bare_s())
         kept = Kept()
         world, _ = world_of(estate, part, day, policy="ebbtide", seed=7, hours=HOURS, keeper=kept)
         clock = DayClock(world.setting.counts_from)
         run = world.run(clock)
         seconds.append(time.perf_counter() - clock.began)
+        spent.append(time.process_time() - clock.used)
         counted = [m for m in run.moments if m.at >= world.setting.counts_from]
         cycles = run.decisions - clock.cycles
         nodes = round(statistics.mean(m.reclaimable + m.floor + m.fallback for m in counted))
@@ -101,6 +115,8 @@ def main() -> None:
                 "bench": "day",
                 "nodes": nodes,
                 "seconds": round(median, 2),
+                "processor_seconds": round(statistics.median(spent), 2),
+                "bare_loop_seconds": round(statistics.median(bare), 2),
                 "realtime_factor": round(simulated_s / median),
                 "cycles": cycles,
                 "events": events,

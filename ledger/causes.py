@@ -11,6 +11,8 @@ import enum
 class Cause(enum.Enum):
     """One reason, shared by plan steps, guard verdicts, conditions and ledger events."""
 
+    __hash__ = object.__hash__  # a member is itself, and looked up in tables all day
+
     # what people and their work ask for
     CLAIM_GREW = "claim_grew"
     CLAIM_SHRANK = "claim_shrank"

@@ -26,6 +26,8 @@ Datum = str | int
 class EventType(enum.Enum):
     """Every kind of ledger line; the value is its stable name."""
 
+    __hash__ = object.__hash__  # a member is itself, and looked up in tables all day
+
     RATE_KNOWN = "rate.known"
     CLAIM_CHANGED = "claim.changed"
     INSTANCE_REQUESTED = "instance.requested"
@@ -67,6 +69,8 @@ class EventType(enum.Enum):
 
 class Paid(enum.Enum):
     """What an instance is paid as; each paid hour is exactly one of these."""
+
+    __hash__ = object.__hash__  # a member is itself, and looked up in tables all day
 
     RECLAIMABLE = "reclaimable"
     FLOOR = "floor"

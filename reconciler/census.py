@@ -134,13 +134,11 @@ def _otherwise(
     being taken over. Of a large fleet nearly all are passed by here: no other pass may look at each of them.
     """
     changed, moving = [], []
-    row_of, view_of = rows.get, nodes.get
-    for name, known in instances.items():
-        row, view = row_of(name), view_of(name)
+    for known, row, view in zip(instances.values(), map(rows.get, instances), map(nodes.get, instances), strict=True):
         if row is None or view is None or not as_ever(known, row, view):
             changed.append(known)
         if known.moving_to:
-            moving.append(name)
+            moving.append(known.name)
     return changed, moving
 
 

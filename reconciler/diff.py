@@ -165,20 +165,22 @@ class _Sorted:
 def _sorted(inputs: Inputs) -> _Sorted:
     """One pass over the fleet: of a large one, this is what a difference costs."""
     found = _Sorted()
-    by_slot, units = found.by_slot, found.units
+    by_slot, units, strict = found.by_slot, found.units, inputs.strict
+    serving, joined = Phase.SERVING, Phase.JOINED
     for instance in inputs.fleet.instances.values():
-        if not instance.supply:
+        phase = instance.phase
+        if phase is not serving and phase is not joined and not instance.supply:
             found.going.append(instance)
             continue
         workload = instance.workload
         units[workload] += instance.units
         if instance.left_at or instance.unsure_since:
             found.unseen.add(instance.name)
-        if not instance.server and instance.phase is Phase.REQUESTED:
+        if not instance.server and phase is Phase.REQUESTED:
             found.asked.append(instance)
         if instance.moving_to:
             found.moved.append(instance)
-        elif not instance.covered and workload in inputs.strict and instance.bare:
+        elif not instance.covered and workload in strict and instance.bare:
             found.bare.append(instance)
         else:
             by_slot[workload, instance.pool].append(instance)
@@ -274,8 +276,10 @@ def _lost_to_scheduler(inputs: Inputs, slots: Iterable[list[Instance]], unseen: 
 def _unfilled(wants: list[Wanted], have: list[Instance], missing: int) -> Iterable[tuple[Wanted, int]]:
     """How many of the missing instances each kind of payment gets, floor before fallback."""
     for want in wants:
-        standing = sum(1 for i in have if i.paid is want.paid)
-        taken = missing if want is wants[-1] else min(missing, max(0, want.instances - standing))
+        taken = missing
+        if want is not wants[-1]:
+            standing = sum(1 for i in have if i.paid is want.paid)
+            taken = min(missing, max(0, want.instances - standing))
         if taken:
             yield want, taken
             missing -= taken

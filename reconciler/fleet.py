@@ -24,6 +24,8 @@ class Phase(enum.Enum):
     FAILED is no supply and still on the provider's books: it is deleted in the next cycle.
     """
 
+    __hash__ = object.__hash__  # a member is itself, and looked up in tables all day
+
     REQUESTED = "requested"
     BOOTING = "booting"
     JOINED = "joined"

@@ -202,6 +202,8 @@ class Problem:
 class Lack(enum.Enum):
     """What stood in the way of a unit that was not placed, or of a cheaper pool."""
 
+    __hash__ = object.__hash__  # a member is itself, and looked up in tables all day
+
     NO_OFFER = "no_offer"
     CAPACITY = "capacity"
     HEADROOM = "headroom"

@@ -70,30 +70,33 @@ def sort_rows(
     away already. `led` are the region's partitions that have a leader.
     """
     rows, owner = Rows(), (estate, region, partition)
-    known_rows, known_of = rows.known, instances.get
+    known_rows, row_of, known_of, gone = rows.known, rows.known.get, instances.get, Phase.GONE
     twins: list[Server] = []
     unknown: list[str] = []
     for server in servers:
         mark = server.mark
         if mark is None or not server.id:
             continue
-        if mark.owner != owner or server.project not in projects:
+        if (mark.estate != estate or mark.region != region or mark.partition != partition) or (
+            server.project not in projects
+        ):
             rows.foreign += 1
             if mark.owner[:2] == owner[:2] and mark.partition not in led and mark.workload in workloads:
                 of = f"partition {mark.partition}" if mark.partition else "the undivided region"
                 rows.strays.append(Stray(server, f"it is of {of}, which nobody leads in this commit"))
             continue
-        known, other = known_of(mark.name), known_rows.get(mark.name)
+        name = mark.name
+        known, other = known_of(name), row_of(name)
         if other is None:
-            known_rows[mark.name] = server
-            if known is None or known.phase is Phase.GONE:
-                unknown.append(mark.name)
+            known_rows[name] = server
+            if known is None or known.phase is gone:
+                unknown.append(name)
             continue
         first, twin = sorted(
             (server, other),
             key=lambda row: (known is None or row.id != known.server, row.status in GOING, row.created_at, row.id),
         )
-        rows.known[mark.name] = first
+        known_rows[name] = first
         twins.append(twin)
     rows.twins = [Twin(twin, rows.known[_name(twin)]) for twin in twins]
     _unknown(unknown, rows, instances)

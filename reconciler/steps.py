@@ -14,6 +14,8 @@ from reconciler.fleet import Instance
 class StepKind(enum.Enum):
     """What an adapter is asked to do."""
 
+    __hash__ = object.__hash__  # a member is itself, and looked up in tables all day
+
     ACQUIRE = "acquire"
     REPLACE = "replace"
     RELEASE = "release"

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
+from itertools import filterfalse
+from operator import attrgetter
 
 from pools.provider import Lifecycle
 from reconciler.billing import ENDS
@@ -49,8 +51,8 @@ def _shown(names: Mapping[str, Unlisted], sight: Sight) -> set[str]:
 
 
 def _rows_without_ids(sight: Sight) -> Iterator[tuple[str, Unlisted]]:
-    for row in sight.listing.servers if sight.listing else ():
-        mark = None if row.id else row.mark
+    for row in filterfalse(attrgetter("id"), sight.listing.servers if sight.listing else ()):
+        mark = row.mark
         if mark and mark.owner == sight.owner:
             yield mark.name, Unlisted(row.created_at, project=row.project, workload=mark.workload)
 
@@ -70,9 +72,8 @@ def _ours(one: Lifecycle, sight: Sight) -> bool:
 
 
 def _nodes(sight: Sight, instances: Container[str]) -> Iterator[tuple[str, Unlisted]]:
-    for name, view in sight.nodes.items():
-        if name not in instances:
-            yield name, Unlisted(view.joined_at)
+    for name in filterfalse(instances.__contains__, sight.nodes):
+        yield name, Unlisted(sight.nodes[name].joined_at)
 
 
 def _told_over(name: str, one: Unlisted, ended: set[tuple[str, str]]) -> bool:
