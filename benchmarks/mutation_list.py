@@ -56,9 +56,9 @@ MUTATIONS = (
     ),
     Mutation(
         "foreign-deleted", "nothing without our mark is ever touched", "check_ours.Touched",
-        (Edit(SIGHTING, "        if mark.owner != owner or server.project not in projects:",
-              "        if server.project not in projects:"),
-         Edit(SIGHTING, "    if mark.workload not in workloads:", "    if not mark.workload:"),
+        (Edit(SIGHTING,
+              "        if (mark.estate != estate or mark.region != region or mark.partition != partition) or (\n"
+              "            server.project not in projects\n        ):", "        if server.project not in projects:"),
          Edit("pools/ownership.py", "    if row.mark.epoch > expected.epoch:", "    if not row.mark.epoch:"),
          Edit("pools/ownership.py",
               "    if row.mark.estate != estate or row.mark.key != expected.key:", "    if row is None:")),
@@ -178,9 +178,7 @@ MUTATIONS = (
     Mutation(
         "drain-skipped", "a release is always a drain first", "check_drains.BeforeDelete",
         (Edit(ACTING,
-              "                answered(lambda: self.ports.nodes.ask_return(step.instance, ends_at=ends_at,"
-              " cause_event=step.told))",
-              "                ends_at = now"),),
+              "            instance = self._ask(instance, step.told)\n", "            pass\n"),),
     ),
     Mutation(
         "early-delete", "what drains is not deleted before its end", "check_drains.BeforeDelete",
@@ -324,7 +322,7 @@ MUTATIONS = (
     ),
     Mutation(
         "drain-uncaused", "a drain begins for a notice or for an agreed return", "check_drains.Outcomes",
-        (Edit(ACTING, "cause_event=step.told))", 'cause_event="x" + step.told))'),),
+        (Edit(ACTING, "cause_event=told))", 'cause_event="x" + told))'),),
         faults="commit_maxima",
     ),
     Mutation(
@@ -342,7 +340,7 @@ MUTATIONS = (
     ),
     Mutation(
         "told-twice", "an id says one thing", "check_told.Versions",
-        (Edit(CYCLE, '            f"{name}/{scribe.now}",', "            name,"),),
+        (Edit("reconciler/claims.py", '            f"{name}/{scribe.now}",', "            name,"),),
         faults="none", seeds=1,
     ),
     Mutation(

@@ -58,7 +58,8 @@ def test_servers_that_are_not_ours_are_never_touched_whatever_they_look_like() -
         region.cloud.plant("bare", POOL),
         region.cloud.plant("theirs", POOL, mark=Mark("elsewhere", REGION, "theirs", 1, FORECAST, 1, "floor")),
         region.cloud.plant("south", POOL, mark=Mark(ESTATE, "south", "south", 1, FORECAST, 1, "floor")),
-        region.cloud.plant("stray", POOL, mark=Mark(ESTATE, REGION, "stray", 1, "no-such-work", 1, "floor")),
+        region.cloud.plant("stray", POOL, mark=Mark(ESTATE, REGION, "stray", 1, FORECAST, 1, "gold")),
+        region.cloud.plant("orphan", POOL, mark=Mark(ESTATE, REGION, "orphan", 1, "no-such-work", 1, "floor")),
         region.cloud.plant("broken", POOL, status=Status.ERROR),
     ]
     region.settled(20)
