@@ -29,7 +29,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from agent.actions import Action, Taint
-from agent.deadline import Instant, Notice, Notices, Reading, merge
+from agent.deadline import Instant, Merge, Notice, Notices, Reading, merge
 from agent.draft import Draft
 from agent.handlers import handle
 from agent.inputs import Began, How, Input, Scheduler, Standing, Unit
@@ -58,6 +58,17 @@ class Entry(NamedTuple):
 
 # Budgets beyond a day are no budgets; the deadline ends the drain long before.
 _MAX_BUDGET_S: Final = 86_400
+
+# Whatever an earlier drain knew and stands: such a word is no cause to drain again.
+_OPENS_NOTHING: Final = frozenset(
+    {
+        Merge.OTHER_INSTANCE,
+        Merge.ALREADY_WITHDRAWN,
+        Merge.WITHDRAWS_PART,
+        Merge.WITHDRAWS_ALL,
+        Merge.WITHDRAWS_NOTHING,
+    }
+)
 
 
 def start(
@@ -100,7 +111,7 @@ def begin(began: Began, now: Instant) -> Step:
     known = began.known or Notices(began.instance)
     notices, verdict = merge(known, began.notice, now=now, wall=now if began.wall is None else began.wall)
     deadline = notices.deadline
-    if deadline is None:
+    if deadline is None or verdict in _OPENS_NOTHING:
         raise Refused(
             f"{began.node}: the notice for {began.notice.instance} opens no drain of {began.instance} ({verdict.value})"
         )

@@ -90,11 +90,11 @@ def returns_fallback(step: Step) -> bool:
 
 
 def agreed(step: Step, fleet: Fleet) -> bool:
-    """Whether a release was decided before, and only its word to the node goes out again."""
+    """Whether a release was decided before, and only its word to the node goes out again. It stands in its event: what
+    is on its way out for another reason, as a node that turned up after it was given up, was never judged here.
+    """
     instance = fleet.instances.get(step.instance)
-    if step.kind is not StepKind.RELEASE or instance is None:
-        return False
-    return instance.released or bool(instance.release_event)
+    return step.kind is StepKind.RELEASE and instance is not None and bool(instance.release_event)
 
 
 def aged(

@@ -88,6 +88,7 @@ def _few_domains(
     ground = scene.ground_of(request.commit if request else "")
     here = ground.pools[act.pool].domain
     staying = [s for s in ours if not (s.asked_at or s.drained or s.noticed_by(look.at) or _let_go(scene, s, look))]
+    staying = [s for s in staying if s.name not in scene.failed]  # what was given up goes, if only its turn has to come
     if ground.strict(act.workload):  # what no notice would reach is no capacity of theirs
         staying = [s for s in staying if s.covered or not s.joined_at]
     serving = list({stand.name: stand for stand in staying}.values())  # of two under one key one has to go

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from simulation.check_reading import Checker
 from simulation.check_scene import Scene
-from simulation.chronicle import Act, Led
+from simulation.chronicle import Act, Call, Led
 
 SLIPS = 1
 """Calls of a deposed leader that may take effect: the one that was in flight (DESIGN 9)."""
@@ -18,13 +18,17 @@ def _told(act: Act) -> str:
 
 
 class Acts(Checker):
-    """Whoever acts is named by the store; once another term began, at most one call in flight of an older one lands."""
+    """Whoever acts is named by the store; once another term began, at most one call in flight of an older one lands.
+
+    A call that whoever carries it sent twice is one call: its second server is a twin, which `check_owners` follows.
+    """
 
     name = "check_fencing.Acts"
 
     def __init__(self) -> None:
         self._term: Led | None = None
         self._slipped: Counter[tuple[str, int]] = Counter()
+        self._last: tuple[Call, str, int] | None = None
 
     def on_led(self, scene: Scene, led: Led) -> Iterator[str]:
         """Another term begins."""
@@ -36,9 +40,11 @@ class Acts(Checker):
     def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
         """Judge one act by the term that the store names."""
         who, term = (act.replica, act.epoch), self._term
+        call, last = (act.call, act.name, act.at), self._last
+        self._last = call
         if who not in scene.epochs:
             yield f"{_told(act)}, which the store never named"
-        elif term is not None and (term.replica, term.epoch) != who and act.at > term.at:
+        elif term is not None and (term.replica, term.epoch) != who and act.at > term.at and call != last:
             self._slipped[who] += 1
             if self._slipped[who] > SLIPS:
                 yield (

@@ -311,6 +311,8 @@ def _take_event(scene: Scene, event: Event) -> None:
         scene.asked.append((scene.now, event))
     elif event.type is EventType.INSTANCE_LOST:
         scene.lost.add(event.instance)
+    elif event.type is EventType.INSTANCE_FAILED:
+        scene.failed.add(event.instance)
     elif event.type is EventType.RELEASE_ASKED:
         scene.releases.setdefault(event.instance, event)
     elif event.type is EventType.POOL_EXCLUDED:

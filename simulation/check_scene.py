@@ -83,8 +83,8 @@ class Scene:
     them of which the ledger had no loss before another replica, which never knew them, led: nobody can tell of these.
     `looks` are the last one of each replica, `earlier` those before it, newest last.
     `told` is when the event with an id first became durable; `requests` and `releases` are what was written down of
-    each instance before it was done, `asked` the requests of the last minutes, and `lost` the instances of which the
-    ledger has a loss.
+    each instance before it was done, `asked` the requests of the last minutes, and `lost` and `failed` the instances of
+    which the ledger says so.
     """
 
     def __init__(self, region: str) -> None:
@@ -111,6 +111,7 @@ class Scene:
         self.events: dict[str, Event] = {}
         self.told: dict[str, int] = {}
         self.lost: set[str] = set()
+        self.failed: set[str] = set()
         self.closing: dict[tuple[str, str], tuple[int, int]] = {}
         self.room: tuple[int, dict[str, int]] = (0, {})
         self.stopped = ""

@@ -255,8 +255,6 @@ def _met(known: Notices | None, notice: Notice, now: int) -> Notices | None:
     """What an earlier drain knew. What that was for is met: it binds the node, to no time of its own."""
     if known is None:
         return None
-    if merge(known, notice, now=now, wall=now)[1] is Merge.ALREADY_WITHDRAWN:
-        return replace(known, standing=())
     ends_at = honest_deadline(notice, now=now, wall=now)
     return replace(known, standing=tuple(replace(one, deadline=ends_at) for one in known.standing))
 

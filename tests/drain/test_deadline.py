@@ -138,6 +138,24 @@ def test_a_notice_that_opens_nothing_is_refused_by_start(change: dict[str, str])
         )
 
 
+@pytest.mark.parametrize("change", [{"instance": "i6"}, {"withdrawn": True}, {"reclaim": "r2"}])
+def test_a_drain_that_is_over_makes_no_cause_of_what_is_none(change: dict[str, str]) -> None:
+    withdrawn = replace(NOTICE, reclaim="r2", withdrawn=True)
+    known, _ = merged((NOTICE, 1_000_000), (withdrawn, 1_000_000))
+    with pytest.raises(Refused, match="opens no drain"):
+        start(
+            node="n7",
+            instance="i7",
+            units=(),
+            budget_s=90,
+            how=How.EVICT,
+            scheduler=Scheduler.NONE,
+            notice=replace(NOTICE, **change),  # type: ignore[arg-type]  # one changed field a case
+            now=1_200_000,
+            known=known,
+        )
+
+
 def test_a_paused_guest_counts_the_wall_clocks_progress() -> None:
     clock = Clock.at(Reading(5_000, 1_000_000))
     clock, jump = clock.advance(Reading(6_000, 1_061_000))

@@ -277,6 +277,14 @@ def test_a_step_that_did_not_go_out_is_given_back_to_its_limit() -> None:
     assert len(judged(*releases(9), state=returned).allowed) == 3
 
 
+def test_what_goes_without_a_release_that_was_agreed_counts_as_released() -> None:
+    # given up before it joined, and a node after all
+    turned_up = [instance(n, phase=Phase.DRAINING, released=True, ends_at=START) for n in range(1, 101)]
+    verdict = judged(*releases(9), known=fleet(*turned_up))
+    assert len(verdict.allowed) == 5
+    assert not judged(RELEASE, known=fleet(*turned_up), sees=eyes(verified=False)).allowed
+
+
 def test_after_blindness_of_any_length_limits_grow_back_over_cycles() -> None:
     steps = [step(number=n) for n in range(1000, 1300)]
     state, sizes = judged(sees=eyes(listed_at=0)).state, []

@@ -101,6 +101,26 @@ def test_what_the_same_list_lets_go_keeps_no_domain_from_being_reached(leaving: 
     assert ("check_bounds.Placements" in story.breaks()) is not leaving
 
 
+@pytest.mark.parametrize("failed", [False, True])
+def test_what_was_given_up_keeps_no_domain_from_being_reached(failed: bool) -> None:
+    story = Story()
+    story.want(12)
+    story.room()
+    story.look()
+    for number, pool in enumerate((*DOMAINS[:3], DOMAINS[0])):
+        if failed and number == 3:
+            story.event(
+                EventType.INSTANCE_FAILED,
+                "r0",
+                caused_by=story.claim,
+                instance="r0",
+                workload=FORECAST,
+                data={"error": ""},
+            )
+        story.buy(f"r{number}", pool)
+    assert ("check_bounds.Placements" in story.breaks()) is not failed
+
+
 def test_a_second_server_under_one_key_keeps_no_domain_from_being_reached() -> None:
     story = grown()
     story.want(13)

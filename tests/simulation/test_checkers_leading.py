@@ -67,6 +67,21 @@ def test_one_call_of_a_deposed_leader_may_land_and_no_second_one() -> None:
         assert ("check_fencing.Acts" in story.breaks()) is (calls == 2)
 
 
+def test_a_call_in_flight_that_is_sent_twice_is_one_call() -> None:
+    story = grown()
+    story.look()
+    deposed(story, TERM_AND_CALL)
+    story.wait(1)
+    story.request("x", DOMAINS[0])
+    about = {"epoch": 1, "pool": DOMAINS[0], "workload": "forecast", "units": 1, "paid": "reclaimable"}
+    for server in ("s-x", "twin"):
+        story.act(Call.CREATE, "x", server=server, **about)
+    assert "check_fencing.Acts" not in story.breaks()
+    story.wait(1)
+    story.act(Call.CREATE, "x", server="third", **about)
+    assert "check_fencing.Acts" in story.breaks()
+
+
 def test_nobody_acts_whom_the_store_never_named() -> None:
     story = grown()
     story.act(Call.REMOVE_NODE, "r0", replica="c", epoch=7)
