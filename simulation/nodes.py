@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from agent import actions as ordered
 from agent import inputs as told
-from agent.deadline import Merge, Notice, NoticeKind, Notices, honest_deadline, merge
+from agent.deadline import Notice, NoticeKind, Notices, honest_deadline, merge
 from agent.drain import Entry, begin, next_deadline, replay, step
 from agent.state import DrainState
 from contracts.errors import Refused
