@@ -86,8 +86,8 @@ def breaks_pools(
 ) -> Refusal | None:
     """Whether the step would take units that are needed to reach the number of pools, for want of a new domain.
 
-    One instance in a domain that is not used yet is always allowed; what takes over from another adds nothing. Gangs
-    that span instances are judged by the planner alone.
+    One instance in a domain that is not used yet is always allowed, unless one stands where nobody says: it may be
+    there. What takes over from another adds nothing. Gangs that span instances are judged by the planner alone.
     """
     where = places(step, ground, spread)
     if spread is None or not where or not spread.largest or step.units < spread.gang:
@@ -95,8 +95,9 @@ def breaks_pools(
     name = where[0][0]
     fresh = {place for (workload, place), units in placed.items() if workload == step.workload and units}
     used = {f"domain {domain}" for domain in spread.used} | {place for place in fresh if place.startswith("domain ")}
-    if name not in used:
+    if name not in used and not spread.unknown_units:
         return None
+    used.add(name)
     source = fleet.instances.get(step.takes_over)
     units = spread.supply + placed.get((step.workload, SUPPLY), 0) + step.units - (source.units if source else 0)
     required = pools_required(spread.desired, spread.largest, spread.shares.pools)

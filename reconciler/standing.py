@@ -67,13 +67,15 @@ def spreads_of(
         pool = part.pool_by_name.get(instance.pool)
         if instance.phase is Phase.GONE or (pool is not None and pool.committed):
             continue
+        serves = instance.supply and not instance.moving_to
+        serves = serves and not (instance.bare and instance.workload in part.strict)
+        if serves:
+            supply[instance.workload] += instance.units
         if pool is None:
             unknown[instance.workload] += instance.units
             continue
-        if instance.supply and not instance.moving_to and not (instance.bare and instance.workload in part.strict):
-            supply[instance.workload] += instance.units
-            if not instance.missing_since and instance.name not in leaving:
-                used[instance.workload].add(pool.domain)
+        if serves and not instance.missing_since and instance.name not in leaving:
+            used[instance.workload].add(pool.domain)
         domains[instance.workload][pool.domain] += instance.units
         for group in part.groups.get(pool.domain, ()):
             groups[instance.workload][group] += instance.units

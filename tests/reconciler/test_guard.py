@@ -361,6 +361,14 @@ def test_the_last_units_are_kept_for_domains_that_are_not_used_yet() -> None:
     assert judged(taking_over, spread=standing).allowed
 
 
+def test_a_domain_is_not_known_to_be_fresh_while_something_stands_where_nobody_says() -> None:
+    standing = replace(spread(0), used=frozenset({"a", "c", "d", "e", "f"}), supply=18, largest=1)
+    fresh = step(number=601, pool=OTHER_POOL)
+    assert judged(fresh, spread=standing).allowed
+    assert [r.cause for r in judged(fresh, spread=replace(standing, unknown_units=1)).refused] == [Cause.BOUND]
+    assert judged(fresh, spread=replace(standing, unknown_units=1, supply=17)).allowed
+
+
 @given(
     st.integers(0, 60),
     st.lists(st.tuples(st.sampled_from((POOL, OTHER_POOL)), st.sampled_from((1, 2, 4))), max_size=30),
