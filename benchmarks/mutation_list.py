@@ -59,6 +59,7 @@ MUTATIONS = (
         (Edit(SIGHTING,
               "        if (mark.estate != estate or mark.region != region or mark.partition != partition) or (\n"
               "            server.project not in projects\n        ):", "        if server.project not in projects:"),
+         Edit(CYCLE, "came_with=seen.came_with, standing=lone, now=seen.now", "came_with=seen.came_with, now=seen.now"),
          Edit("pools/ownership.py", "    if row.mark.epoch > expected.epoch:", "    if not row.mark.epoch:"),
          Edit("pools/ownership.py",
               "    if row.mark.estate != estate or row.mark.key != expected.key:", "    if row is None:")),
@@ -309,7 +310,7 @@ MUTATIONS = (
         faults="site_lost,reclaim,hall_wave", needs="site_lost",
     ),
     Mutation(
-        "others-acts-ignored", "a memory that others have acted beyond is not gone on with", "check_debts.PaidOnce",
+        "others-acts-ignored", "a memory that others have acted beyond is not gone on with", "check_bounds.Placements",
         (Edit(LOGBOOK, "            owned = Memory() if beyond else at_term(memory, self._ports.clock())",
               "            owned = at_term(memory, self._ports.clock())"),),
         faults="crash,pause,store_cut,control_down,reclaim,commit_maxima", needs="crash,pause",
