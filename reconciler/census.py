@@ -19,7 +19,7 @@ from reconciler.drafts import Scribe
 from reconciler.fleet import Debt, Fleet, Instance, Phase, Unlisted, number_in
 from reconciler.hearing import hear
 from reconciler.membership import as_ever, as_node, asked_at
-from reconciler.past import lost, past, twin_lost, word_owed
+from reconciler.past import lost, past, step_in, twin_lost, word_owed
 from reconciler.ports import NodeView
 from reconciler.sight import Census, Sight
 from reconciler.sighting import Rows, missed, sort_rows, tell_strays
@@ -263,7 +263,8 @@ def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: 
     )
     for restored in rows.restored:
         # held to be gone, and another server has its key
-        instance = replace(restored, unsure_since=sight.now, twinned=restored.name in instances)
+        other = restored.name in instances
+        instance = replace(restored, unsure_since=sight.now, twinned=other, stepped_in=other)
         mark = rows.known[restored.name].mark
         instances[instance.name], events = billing.found_again(instance, mark, scribe)
         census.events += events
@@ -287,6 +288,9 @@ def _place(instance: Instance, row: Server) -> str:
 
 
 def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe: Scribe) -> Instance:
+    if instance.server not in ("", row.id):
+        instance, events = step_in(instance, row.id, scribe)
+        census.events += events
     pool = _place(instance, row)
     if pool and pool != instance.pool and instance.started_at and not instance.ended_at:
         census.events.append(billing.moved(instance, pool=pool, at=sight.now, scribe=scribe))

@@ -56,8 +56,8 @@ class Instance:
     the ledger has of them; `release_event` is the event by which its release stands in the ledger, `asked` how often
     its node answered that it heard of it, `drain_asked` that it needs no word any more: it was seen to drain, or is
     no node; and `deregistered` that it left its scheduler. `twinned` says that another server is known to have
-    had its key. `left_at` is set while its scheduler, which answers, does
-    not show it though it had joined.
+    had its key, and `stepped_in` that this one took the key over: what was said of it before, nobody kept. `left_at`
+    is set while its scheduler, which answers, does not show it though it had joined.
     """
 
     name: str
@@ -100,6 +100,7 @@ class Instance:
     moved_from: str = ""
     notice_events: tuple[tuple[str, str], ...] = ()
     twinned: bool = False
+    stepped_in: bool = False
 
     @property
     def supply(self) -> bool:

@@ -62,9 +62,11 @@ def past(
 
 def lost(instance: Instance, at: int, scribe: Scribe, *, believed: bool = False) -> tuple[Cause, Event]:
     """The loss of an instance that ended at `at` and that nobody let go: its kind, and the event of it. What is only
-    `believed`, for want of the provider's word, is an event beside the one that its word makes.
+    `believed`, for want of the provider's word, is an event beside the one that its word makes; so is that of a server
+    whose notices nobody kept, since who heard them all tells more.
     """
-    ends_at, notice = instance.first_notice
+    believed = believed or instance.stepped_in
+    ends_at, notice = instance.first_notice if not instance.stepped_in else (0, "")
     if notice:
         cause = Cause.LOST_AFTER_NOTICE if at >= ends_at - 1000 else Cause.ENDED_BEFORE_ITS_TIME
     else:
@@ -78,7 +80,7 @@ def lost(instance: Instance, at: int, scribe: Scribe, *, believed: bool = False)
         workload=instance.workload,
         pool=instance.pool,
         instance=instance.name,
-        data={"noticed": int(bool(notice)), **({"drill": 1} if instance.drill else {})},
+        data={"noticed": int(bool(notice)), **({"drill": 1} if notice and instance.drill else {})},
     )
     return cause, event
 
@@ -89,8 +91,17 @@ def twin_lost(said: Lifecycle, instance: Instance, scribe: Scribe) -> list[Event
     """
     if said.kind not in billing.ENDS or not said.taken:
         return []
-    twin = replace(instance, server=said.server, pool=said.pool, notices=(), twinned=True)
-    return [lost(twin, said.at, scribe, believed=True)[1]]
+    twin = replace(instance, server=said.server, pool=said.pool, twinned=True, stepped_in=True)
+    return [lost(twin, said.at, scribe)[1]]
+
+
+def step_in(instance: Instance, server: str, scribe: Scribe) -> tuple[Instance, list[Event]]:
+    """The instance as another server that has its key, once its own is shown no more: what the provider said of the end
+    of its own is not said of this one. The loss of its own, where the provider took it, is told.
+    """
+    gone = replace(instance, twinned=True)
+    events = [lost(gone, gone.ended_at, scribe)[1]] if gone.taken and gone.ended_at else []
+    return replace(gone, server=server, ended_at=0, end_told=False, taken=False, stepped_in=True), events
 
 
 def taken_away(instance: Instance) -> bool:
@@ -106,7 +117,9 @@ def word_owed(instance: Instance, region: str) -> bool:
     told = event_id(EventType.INSTANCE_LOST, region, billing.life_of(instance))
     lost_at = instance.cause_event.startswith(event_id(EventType.INSTANCE_LOST, region, instance.name))
     ours = instance.phase is Phase.GONE and instance.released and taken_away(instance)
-    return instance.phase in (Phase.GONE, Phase.FAILED) and (lost_at or ours) and instance.cause_event != told
+    # of one whose notices nobody kept, every word of ours is a belief, and one is enough
+    owed = ours and not lost_at if instance.stepped_in else lost_at or ours
+    return instance.phase in (Phase.GONE, Phase.FAILED) and owed and instance.cause_event != told
 
 
 def _ours(mark: Mark | None, owner: tuple[str, str, str], name: str) -> bool:

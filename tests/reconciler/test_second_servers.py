@@ -39,3 +39,17 @@ def test_a_second_server_that_never_ran_ends_no_bill() -> None:
     twin = said(LifecycleKind.DELETED, ENDED - 1, marked(), taken=False, server="twin")
     events = passed(fleet(), sight(signals=stream(*life(marked()), twin))).events
     assert [event.occurred_at for event in events if event.type is EventType.INSTANCE_ENDED] == [ENDED]
+
+
+def test_who_takes_the_key_over_does_not_end_when_the_other_did() -> None:
+    """Its notices nobody kept: its loss is told at its own time, beside what whoever heard all of them tells."""
+    both = (*life(marked()), *(replace(one, at=one.at + (one.at == ENDED)) for one in life(marked(), server="twin")))
+    known = instance(requested_at=BORN, started_at=ACTIVE, twinned=True)
+    early = said(LifecycleKind.DELETED, ENDED - 500, marked(), taken=True)
+    taken = passed(fleet(known), sight(row(known, id="twin"), signals=stream(early)))
+    assert [one.occurred_at for one in taken.events if one.type is EventType.INSTANCE_LOST] == [ENDED - 500]
+    last = passed(taken.fleet, sight(signals=stream(both[-1])))
+    told = {one.type: one for one in last.events}
+    lost, ended = told[EventType.INSTANCE_LOST], told[EventType.INSTANCE_ENDED]
+    assert (lost.id, lost.occurred_at) == (f"instance.lost/north/{name(1)}/{ENDED + 1}", ENDED + 1)
+    assert (ended.id, ended.occurred_at) == (f"instance.ended/north/{name(1)}/twin", ENDED + 1)
