@@ -17,6 +17,12 @@ LEAP_MS = 2_000
 """Differences up to this are no jump: a leap second that is stepped is one second, and two clocks are never read at the
 same instant. Nothing that we take from a clock is shorter than fifteen seconds."""
 
+APART_MS = 500
+"""A wall clock is read between two looks at the monotonic one that are no further apart: a quarter of a jump."""
+
+TRIES = 4
+"""A process that is stopped so often between two looks is told what it read last."""
+
 
 @quick
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,20 @@ class Reading:
 
     wall: int
     monotonic: int
+
+
+def read(clock: Callable[[], int], monotonic: Callable[[], int]) -> Reading:
+    """Both clocks at one moment, as far as that can be had. A process may be stopped between two looks for as long as a
+    jump is, and that is none: then it looks again. The monotonic time is the one before the wall's, so that what begins
+    after this begins no earlier than it says.
+    """
+    before = monotonic()
+    for _ in range(TRIES):
+        began, wall = before, clock()
+        before = monotonic()
+        if before - began <= APART_MS:
+            break
+    return Reading(wall, began)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +83,13 @@ class Watch:
 
     def look(self) -> tuple[int, int]:
         """The time, and by how many ms the clock was set since the last look; `leap` measures from here on."""
-        before, now = self._looked, Reading(self._clock(), self._monotonic())
+        before, now = self._looked, read(self._clock, self._monotonic)
         self._looked = now
         return now.wall, leap(before, now)
 
     def leap(self) -> int:
         """By how many ms the clock was set since the last look."""
-        return leap(self._looked, Reading(self._clock(), self._monotonic()))
+        return leap(self._looked, read(self._clock, self._monotonic))
 
 
 def doubt(now: int, *, leap_ms: int, before: Before, answers: Answers, allowed_ms: int) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from contracts.errors import EbbtideError, Refused
 from contracts.frozen import replace
-from reconciler.clocks import Reading, leap
+from reconciler.clocks import Reading, leap, read
 from reconciler.lease import (
     LONGEST_HOLDER,
     NO_LEASE,
@@ -145,7 +145,7 @@ class Leadership:
         return leap_ms != 0
 
     def _reading(self) -> Reading:
-        return Reading(self._clock(), self._monotonic())
+        return read(self._clock, self._monotonic)
 
     def _renew(self, tenure: Tenure) -> None:
         """Write the next beat. Without an answer nothing is confirmed; the record shows whether it is still ours."""

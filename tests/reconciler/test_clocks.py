@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.clocks import LEAP_MS, Answers, Before, Reading, Watch, doubt, leap
+from reconciler.clocks import APART_MS, LEAP_MS, TRIES, Answers, Before, Reading, Watch, doubt, leap, read
 from tests.reconciler.builders import HOUR, SECOND, START
 
 BEFORE = Reading(START, 5_000)
@@ -25,6 +25,21 @@ def test_a_jump_either_way_shows_by_its_length_however_long_the_look_took(passed
 def test_a_guest_that_was_paused_shows_as_a_jump_and_a_process_that_was_paused_does_not() -> None:
     assert leap(BEFORE, Reading(START + HOUR, 5_000)) == HOUR
     assert leap(BEFORE, Reading(START + HOUR, 5_000 + HOUR)) == 0
+
+
+@pytest.mark.parametrize("stops", range(TRIES + 1))
+def test_a_process_that_is_stopped_between_two_clocks_sees_no_jump(stops: int) -> None:
+    now, left = 5_000, stops
+
+    def wall() -> int:
+        nonlocal now, left
+        now, left = now + (5 * SECOND if left else APART_MS), max(0, left - 1)
+        return START + now
+
+    found = read(wall, lambda: now)
+    seen = leap(Reading(START + 5_000, 5_000), found)
+    assert seen == (0 if stops < TRIES else 5 * SECOND)
+    assert found.monotonic < now
 
 
 def test_the_first_look_of_a_process_has_nothing_to_compare_with() -> None:

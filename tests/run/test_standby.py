@@ -44,8 +44,7 @@ def test_a_leader_that_was_paused_past_its_lease_does_at_most_one_call_more(
     assert len(after) - before == slips
     assert not two.leads("first")
     assert {one.epoch for one in after} == {1}
-    # where the machine is slow the second may itself be confirmed too late, and lead again under a later epoch
-    assert min(one.epoch for one in following if one.act == "create") == 2
+    assert {one.epoch for one in following if one.act == "create"} == {2}
     assert not {one.key for one in after} & {one.key for one in following if one.act == "create"}
 
 
