@@ -3,7 +3,8 @@
 A frozen dataclass sets each of its fields through `object.__setattr__`, which costs several times what the assignment
 does: a fifth of a simulated day's processor went there. `quick` gives such a class an `__init__` that fills an open
 twin and locks it when it is whole, before anybody else holds it; `replace` is `dataclasses.replace`, made the same way
-for those classes. Nothing else about them changes. Used by whoever measured that it matters; knows none of the classes.
+for those classes. Nothing else about them changes (ADR 0027). Used by whoever measured that it matters; knows none of
+the classes.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ created still carries their epoch, and the provider's stream tells of it when it
 from __future__ import annotations
 
 from collections.abc import Container
+from itertools import chain
 
 from pools.provider import Listing, Mark, Signals
 
@@ -26,14 +27,10 @@ def outdone(
     The stream tells again of what this term made and forgot: of its own epoch it counts while the term `begins`.
     """
     servers = listing.servers if listing is not None else ()
-    listed = (server.mark for server in servers if server.id)
-    told = (said.mark for said in signals.lifecycle)
-    return max(
-        *(_above(mark, owner, epoch, known) for mark in listed),
-        *(_above(mark, owner, epoch if begins else epoch + 1, known) for mark in told),
-        0,
-        0,
-    )
+    listed = (_above(server.mark, owner, epoch, known) for server in servers if server.id)
+    told_from = epoch if begins else epoch + 1
+    told = (_above(said.mark, owner, told_from, known) for said in signals.lifecycle)
+    return max(chain(listed, told), default=0)
 
 
 def _above(mark: Mark | None, owner: tuple[str, str, str], epoch: int, known: Container[str]) -> int:
