@@ -195,10 +195,11 @@ def rooms(fleet: Fleet, limits: GuardLimits, state: GuardState) -> dict[StepKind
     share = max(1, len(alive) * limits.release_share // 100)
     shown = f"at most {limits.release_share} % of {len(alive)} alive ({classes}) and at most {limits.release_count}"
     released = (*state.released, (0, len(state.others)))
+    grown = (0, len(state.grown))  # whether it grew or replaced nobody can tell, so that it uses up both
     limited = (
         (StepKind.RELEASE, "released", released, min(limits.release_count, share), shown),
-        (StepKind.ACQUIRE, "acquired", (*state.acquired, (0, len(state.grown))), limits.acquire_count, ""),
-        (StepKind.REPLACE, "replaced", state.replaced, limits.replace_count, ""),
+        (StepKind.ACQUIRE, "acquired", (*state.acquired, grown), limits.acquire_count, ""),
+        (StepKind.REPLACE, "replaced", (*state.replaced, grown), limits.replace_count, ""),
     )
     left = {}
     for kind, done, history, whole, more in limited:

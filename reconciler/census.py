@@ -148,6 +148,7 @@ def _unlisted(census: Census, instances: Mapping[str, Instance], sight: Sight) -
     doubtful = unlisted.counted(unseen, sight)
     census.unexplained += doubtful
     census.beside = len(doubtful)
+    census.unlisted = unlisted.standing(unseen, sight)
     return unseen
 
 

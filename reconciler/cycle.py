@@ -260,6 +260,7 @@ def _facts(
         fallback_units=ruling.granted,
         paused_pools=paused.pools,
         beside=held_beside(part, seen.listing),
+        unlisted=counted.unlisted,
     )
 
 

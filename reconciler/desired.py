@@ -58,7 +58,7 @@ class Facts:
     `offers` holds each workload's ranked pools, `room` what forward capacity may be used in each domain (already
     discounted), `admitted` how many instances an excluded or probed pool may take (absent: no limit), `move_cost_micro`
     what interrupting one unit of a workload costs, `fallback_units` what the arbiter granted, `beside` what the
-    region's other partitions hold in each domain.
+    region's other partitions hold in each domain, `unlisted` how many servers of a workload stand nobody knows where.
     """
 
     now: int
@@ -73,6 +73,7 @@ class Facts:
     fallback_units: Mapping[str, int] = field(default_factory=dict)
     paused_pools: frozenset[str] = frozenset()
     beside: Mapping[str, Resources] = field(default_factory=dict)
+    unlisted: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,20 @@ def _count(part: Partition, facts: Facts) -> _Count:
         settled = 0 < instance.joined_at <= youngest
         tally[2] += settled and (instance.busy_units == 0 or instance.workload in part.resuming)
         tally[3] += instance.busy_units == 0
+    for workload in facts.claims.keys() & facts.unlisted.keys():
+        _count_unlisted(part, count, workload, facts.unlisted[workload])
     return count
+
+
+def _count_unlisted(part: Partition, count: _Count, workload: str, instances: int) -> None:
+    """Servers of which others than a listing know: alive, of the largest size, and in every scope of the bounds. Nobody
+    grows into their place.
+    """
+    largest = max(units for (name, _), units in part.units.items() if name == workload)
+    tally = count.slots.setdefault((workload, UNKNOWN_POOL), [0, 0, 0, 0, 0])
+    tally[0] += instances
+    tally[1] = max(tally[1], largest)
+    count.supply += instances
 
 
 def _domains(part: Partition, facts: Facts, count: _Count) -> tuple[DomainSupply, ...]:

@@ -47,6 +47,7 @@ class Census:
     that we know only now: ask from the beginning. `let_go` are instances that leaders of before released, and nobody
     here remembers, and `grown` those that they acquired, with the time, as far as it can be told. `unexplained` is
     missing with nothing to explain it; `beside` the fleet so many of these are no instances that anybody remembers.
+    `unlisted` is how many servers of a workload are known to stand and to nobody where.
     """
 
     fleet: Fleet
@@ -62,6 +63,7 @@ class Census:
     grown: dict[str, int] = field(default_factory=dict)
     foreign: int = 0
     beside: int = 0
+    unlisted: Mapping[str, int] = field(default_factory=dict)
     unheard: bool = False
     missed: bool = False
 

@@ -9,6 +9,7 @@ listing. Nothing else follows: it comes back from its mark alone.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from itertools import filterfalse
@@ -36,6 +37,14 @@ def unlisted(before: Mapping[str, Unlisted], instances: Mapping[str, Instance], 
         for name, one in known.items()
         if name in broken or not (_told_over(name, one, ended) or _contradicted(name, one, sight))
     }
+
+
+def standing(known: Mapping[str, Unlisted], sight: Sight) -> dict[str, int]:
+    """How many of each workload's stand somewhere, for all that we know: all but those whose lack a person accepted.
+    Of nodes that nobody else speaks of no workload is known.
+    """
+    accepted = sight.accepted_at
+    return Counter(one.workload for one in known.values() if one.workload and not 0 < one.since <= accepted)
 
 
 def counted(known: Mapping[str, Unlisted], sight: Sight) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ledger.events import Event, EventType
 from simulation.check_reading import Checker
-from simulation.check_scene import LATE_MS, SETTLED_LOOKS, Scene
+from simulation.check_scene import LATE_MS, SETTLED_LOOKS, Scene, Stand
 from simulation.chronicle import NEVER, Act, Call, Look
 
 
@@ -95,9 +95,24 @@ class Twins(Checker):
 
 
 class Forgotten(Checker):
-    """In the end the servers with our mark are those that the last leader knows, no more and no fewer."""
+    """In the end the servers with our mark are those that the last leader knows, no more and no fewer. It can know of
+    another's only what a whole listing showed it.
+    """
 
     name = "check_owners.Forgotten"
+
+    def __init__(self) -> None:
+        self._leader = ("", 0)
+        self._whole: dict[str, Look] = {}
+
+    def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
+        """The last whole listing of each project that the leader had in its term."""
+        if look.leads:
+            if self._leader != (look.replica, look.epoch):
+                self._leader = look.replica, look.epoch
+                self._whole.clear()
+            self._whole.update(dict.fromkeys(look.whole, look))
+        yield from ()
 
     def close(self, scene: Scene) -> Iterator[str]:
         """Compare what stands with what is known."""
@@ -105,7 +120,7 @@ class Forgotten(Checker):
         if known is None:
             return
         for server, stand in scene.standing.items():
-            if server not in known and stand.created_at <= scene.now - LATE_MS:
+            if server not in known and stand.created_at <= scene.now - LATE_MS and self._listed(stand):
                 yield f"{stand.name} ({server}) stands since {stand.created_at}, and the leader does not know it"
         for server in sorted(known - scene.standing.keys()):
             gone = scene.servers.get(server)
@@ -116,3 +131,8 @@ class Forgotten(Checker):
                 yield f"the leader knows {server}, which never was ours"
             elif gone.ended_at <= scene.now - LATE_MS:
                 yield f"the leader knows {gone.name} ({server}), which ended at {gone.ended_at}"
+
+    def _listed(self, stand: Stand) -> bool:
+        look = self._whole.get(stand.project)
+        shown = look is not None and stand.created_at < look.listed_at and stand.server not in look.hidden
+        return shown or stand.by == self._leader

@@ -79,7 +79,8 @@ BEGINS = frozenset({EventType.INSTANCE_REQUESTED, EventType.RELEASE_ASKED})
 class NeverBack(Checker):
     """What leaders begin rests on reviewed commits, and never on an older one after a newer that any leader rested on.
     One that holds nothing newer may say so, finish what was agreed, and give back what nobody's money is behind: an
-    authority is never exceeded, whatever commit is in hand (DESIGN 12).
+    authority is never exceeded, whatever commit is in hand (DESIGN 12). Where every disk and the store went with a
+    site, nothing but Git tells what was in force, and it counts anew.
     """
 
     name = "check_removals.NeverBack"
@@ -88,6 +89,7 @@ class NeverBack(Checker):
         self._versions: dict[str, int] = {}
         self._newest = (0, 0)
         self._found: set[int] = set()
+        self._judged_at = 0
 
     def on_reviewed(self, scene: Scene, reviewed: Reviewed) -> Iterator[str]:
         """Know the commit's place in history."""
@@ -102,6 +104,11 @@ class NeverBack(Checker):
         if version is None:
             yield f"{event.id} names commit {event.commit}, which nobody reviewed"
             return
+        if any(
+            fault.kind == "site_lost" and self._judged_at < fault.at <= scene.now for fault in scene.chronicle.faults
+        ):
+            self._newest = 0, 0
+        self._judged_at = scene.now
         newest, epoch = self._newest
         begins = event.type in BEGINS and event.cause is not Cause.AUTHORITY_SPENT
         if begins and version < newest and event.epoch >= epoch and event.epoch not in self._found:

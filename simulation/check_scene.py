@@ -162,9 +162,13 @@ class Scene:
         yield from (reason for reason, holds in reasons.items() if holds)
 
     def improbable(self, look: Look) -> bool:
-        """Whether the look's listing, called whole, hides an improbable share of what stands (DESIGN 10)."""
+        """Whether the look's listing, called whole, hides an improbable share of what stands (DESIGN 10). That a server
+        is gone which its provider gave notice for, or which was asked back, needs no other explanation.
+        """
         share = self.ground.limits.improbable_share
-        return len(look.hidden) >= IMPROBABLE_FLOOR and len(look.hidden) * 100 > share * len(self.standing)
+        hidden = (self.servers[server] for server in look.hidden if server in self.servers)
+        unexplained = sum(not (0 < stand.asked_at < look.at or stand.noticed_by(look.at)) for stand in hidden)
+        return unexplained >= IMPROBABLE_FLOOR and unexplained * 100 > share * len(self.standing)
 
     def known(self, stand: Stand, look: Look, by: tuple[str, int]) -> bool:
         """Whether who acts under `look` can know that the server is there: it listed it, or asked for it itself; what a

@@ -89,6 +89,13 @@ def test_an_instance_whose_pool_is_unknown_is_held_nowhere_and_everywhere() -> N
     assert [h.pool for h in asked(fleet(instance(1, pool=""))).held] == [""]
 
 
+def test_servers_that_no_listing_shows_are_held_nowhere_and_everywhere() -> None:
+    largest = max(units for (workload, _), units in part().units.items() if workload == FORECAST)
+    assert asked(unlisted={FORECAST: 2, "of nobody": 1}).held == (Held(FORECAST, "", 2, largest),)
+    known = asked(fleet(instance(1, pool="")), unlisted={FORECAST: 2}).held
+    assert [(h.pool, h.instances) for h in known] == [("", 3)]
+
+
 def test_the_quota_that_is_left_bounds_what_may_be_added() -> None:
     for project, left in (
         (ProjectQuota(PROJECT, 7, 1000, 1000 * GIB), 7),

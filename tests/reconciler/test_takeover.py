@@ -368,10 +368,11 @@ def test_the_window_of_acquisitions_outlasts_a_takeover() -> None:
     assert witnessed(once, {}, {name(1): START}, START + 1) == once
     limits = part().estate.region(REGION).guard
 
-    def left(state: GuardState) -> int:
-        return rooms(fleet(), limits, state)[StepKind.ACQUIRE].left
+    def left(state: GuardState, kind: StepKind = StepKind.ACQUIRE) -> int:
+        return rooms(fleet(), limits, state)[kind].left
 
     assert left(once) == limits.acquire_count - 1
+    assert left(once, StepKind.REPLACE) == limits.replace_count - 1, "it may have replaced something"
     later = START - MINUTE + limits.window * 1000
     for now, back in ((later - 1, 1), (later, 0)):
         still = aged(once, now=now, epoch=0, leap_ms=0, silent=frozenset(), limits=limits)

@@ -105,6 +105,17 @@ def test_a_person_accepts_the_listing_that_lacked_it_and_none_from_before() -> N
     assert doubts(replace(later, accepted_at=START), known) == []
 
 
+def test_what_nobody_lists_stands_until_it_is_listed_or_a_person_accepts_that_it_is_not() -> None:
+    partly = sight(signals=YOUNG, listing=listing(complete=False))
+    assert looked(partly).unlisted == {FORECAST: 1}
+    assert looked(sight(row(LACKING), signals=YOUNG)).unlisted == {}
+    lacked = looked(sight(signals=YOUNG))
+    assert lacked.unlisted == {FORECAST: 1}
+    later = sight(now=START + MINUTE)
+    assert looked(replace(later, accepted_at=START), lacked.fleet).unlisted == {}
+    assert looked(sight(nodes=NODE)).unlisted == {}, "of a node alone nobody knows the workload"
+
+
 def test_a_leader_that_remembers_nothing_does_not_take_half_a_listing_for_the_whole() -> None:
     region = Region().settled(forecast=20)
     hidden = region.servers()[::2]

@@ -271,6 +271,17 @@ def test_growth_stops_and_replacement_goes_on_while(seen: dict[str, object]) -> 
     assert "check_blind.Acts" not in bought_blind(seen, replaces=True)
 
 
+def test_a_notice_explains_that_a_server_is_hidden() -> None:
+    for noticed, wrong in ((1, True), (4, False)):
+        story = grown()
+        for number in range(noticed):
+            story.notice(f"r{number}", DOMAINS[number])
+        story.wait(1)
+        story.look(hidden=frozenset({"s-r0", "s-r1", "s-r2", "s-r3", "s-r4"}))
+        story.buy("x", DOMAINS[4])
+        assert ("check_blind.Acts" in story.breaks()) is wrong
+
+
 def test_nothing_is_blind_on_a_clear_look() -> None:
     assert "check_blind.Acts" not in bought_blind({}, replaces=False)
 

@@ -195,6 +195,18 @@ def test_whatever_a_leader_told_under_a_commit_puts_it_in_force() -> None:
     assert "check_removals.NeverBack" in story.breaks()
 
 
+def test_where_every_memory_went_with_the_site_only_git_tells_what_was_in_force() -> None:
+    for lost in (False, True):
+        story = grown()
+        story.review(estate(smaller(41)), "c2")
+        story.event(EventType.CLAIM_CHANGED, "forecast/1", commit="c2", workload="forecast", data={"units": 3})
+        if lost:
+            story.told.faults = (Fault("site_lost", 1, story.at + 1, story.at + 2),)
+        story.wait(3)
+        story.event(EventType.RELEASE_ASKED, "r0", commit="c1", workload="forecast", instance="r0")
+        assert ("check_removals.NeverBack" in story.breaks()) is not lost
+
+
 def test_fallback_without_money_goes_back_whatever_commit_is_in_hand() -> None:
     for cause in (Cause.AUTHORITY_SPENT, Cause.CLAIM_SHRANK):
         story = grown()

@@ -11,7 +11,7 @@ from ledger.events import EventType
 from simulation.check_drains import outcomes
 from simulation.chronicle import NEVER, Call, Ended, NodeWord
 from simulation.cloud_model import EndCause
-from tests.reconciler.builders import FORECAST, KEPT, MINUTE, REGION
+from tests.reconciler.builders import FORECAST, KEPT, MINUTE, PROJECT, REGION
 from tests.simulation.chronicles import DOMAINS, asked_back, eventful, found, grown, without
 
 # -- drains -----------------------------------------------------------------------------------------------------------
@@ -332,6 +332,18 @@ def test_the_last_leader_knows_what_stands_and_nothing_else() -> None:
     for known in (story.told.known - {"s-r1"}, story.told.known | {"s-r0"}, story.told.known | {"imagined"}):
         story.told.known = known
         assert "check_owners.Forgotten" in {b.checker for b in story.broken(closed=False)}
+
+
+def test_a_new_leader_need_not_know_what_no_whole_listing_showed_it() -> None:
+    for whole in (frozenset[str](), frozenset({PROJECT})):
+        story = eventful()
+        story.lead("b", 2)
+        story.wait(MINUTE)
+        story.look(replica="b", whole=whole)
+        story.close_books()
+        assert story.told.known is not None
+        story.told.known -= {"s-r1"}
+        assert ("check_owners.Forgotten" in {b.checker for b in story.broken(closed=False)}) is bool(whole)
 
 
 def test_a_leader_may_believe_in_a_server_that_never_was_until_a_listing_could_say_so() -> None:
