@@ -80,6 +80,7 @@ class Standing:
 
     `lot` units come with one committed instance: money is reserved for whole ones, because whole ones are billed.
     `floor_owed` units of its floor do not run yet: they come from committed headroom, and no money is spent on them.
+    `held` units of fallback run or are on their way; `failing` ones are of no use and billed until they are gone.
     """
 
     running: int
@@ -87,6 +88,8 @@ class Standing:
     unit_hour_micro: int | None
     lot: int = 1
     floor_owed: int = 0
+    held: int = 0
+    failing: int = 0
 
 
 @dataclass
@@ -162,9 +165,17 @@ def rule(
         if risk != Risk():
             ruling.risks[contract.name] = risk
         if risk.granted:
-            ruling.granted[contract.name] = risk.granted
+            ruling.granted[contract.name] = _may_stand(risk, standing, scribe.now)
     _keep_paid(ruling, risks, claimed=claims, now=scribe.now)
     return ruling
+
+
+def _may_stand(risk: Risk, standing: Standing, now: int) -> int:
+    """The units that the placement may count on: what stands, and as much more as hours that are not over pay for. What
+    failed has its hour until it is gone, and one that nobody remembers the end of buys nothing.
+    """
+    ahead = sum(paid.units for paid in risk.hours if now < paid.until)
+    return min(risk.granted, max(standing.held, ahead - standing.failing))
 
 
 def _keep_paid(ruling: Ruling, risks: Mapping[str, Risk], *, claimed: Mapping[str, Claim], now: int) -> None:

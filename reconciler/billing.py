@@ -20,7 +20,8 @@ def heard(happened: Lifecycle, instance: Instance, scribe: Scribe) -> tuple[Inst
     """The instance after one lifecycle event, and what that says about its bill; heard twice, nothing changes."""
     where = happened.pool or instance.pool
     if happened.kind is LifecycleKind.ACTIVE and not instance.started_at and where:
-        after = replace(instance, started_at=happened.at, told_in=where)
+        # a listing that does not say where it is leaves that to the stream, and shows no move later
+        after = replace(instance, started_at=happened.at, told_in=where, pool=instance.pool or where)
         return after, (started(instance, pool=where, at=happened.at, scribe=scribe),)
     if not instance.started_at or instance.ended_at:
         return instance, ()

@@ -294,7 +294,8 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
         census.events += events
     pool = _place(instance, row)
     if pool and pool != instance.pool and instance.started_at and not instance.ended_at:
-        census.events.append(billing.moved(instance, pool=pool, at=sight.now, scribe=scribe))
+        at = max(sight.now, instance.started_at)  # it stood nowhere before, whatever our clock says
+        census.events.append(billing.moved(instance, pool=pool, at=at, scribe=scribe))
     phase = Phase.BOOTING if instance.phase is Phase.REQUESTED else instance.phase
     facts = (instance.missing_since, instance.server, instance.pool, instance.phase)
     if facts != (0, row.id, pool, phase):

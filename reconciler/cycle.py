@@ -20,7 +20,7 @@ from reconciler.appraisal import Appraisal, Appraiser
 from reconciler.desired import Facts, Partition, problem, wanted
 from reconciler.drafts import Scribe
 from reconciler.eyes import Paused, clock_doubt, eyes_of, heard, open_reclaims, paused_in, with_returns
-from reconciler.fleet import Fleet
+from reconciler.fleet import Fleet, Phase
 from reconciler.placement import place
 from reconciler.ports import SchedulerView
 from reconciler.problem import Placement
@@ -350,10 +350,16 @@ def _rule(
     running: dict[str, int] = defaultdict(int)
     on_fallback: dict[str, int] = defaultdict(int)
     on_floor: dict[str, int] = defaultdict(int)
+    held: dict[str, int] = defaultdict(int)
+    failing: dict[str, int] = defaultdict(int)
     unseen: set[str] = set()  # fallback stands where nobody knows what else does
     for instance in fleet.instances.values():
         if instance.paid is Paid.FALLBACK and instance.project not in eyes.complete_projects:
             unseen.add(instance.workload)
+        if instance.paid is Paid.FALLBACK and instance.supply:
+            held[instance.workload] += instance.units
+        elif instance.paid is Paid.FALLBACK and instance.phase is Phase.FAILED and instance.billed:
+            failing[instance.workload] += instance.units
         if instance.ready:
             running[instance.workload] += instance.units
             if instance.paid is Paid.FALLBACK:
@@ -372,6 +378,8 @@ def _rule(
                 appraisal.guaranteed_micro.get(c.name),
                 lot=committed_lot(part, c.name),
                 floor_owed=max(0, claimed[c.name].floor - on_floor[c.name]),
+                held=held[c.name],
+                failing=failing[c.name],
             )
             for c in part.contracts
         },

@@ -114,6 +114,11 @@ class Instance:
         return (self.phase is Phase.SERVING or self.phase is Phase.JOINED) and not self.left_at
 
     @property
+    def billed(self) -> bool:
+        """Whether the provider is known to bill it: it started, and nobody said that it ended."""
+        return self.started_at > 0 and not self.ended_at
+
+    @property
     def bare(self) -> bool:
         """Whether it is a lent node that no notice would reach: no capacity for a strict tier."""
         return self.ready and not self.covered and self.paid is Paid.RECLAIMABLE

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from ledger.events import Event, EventType
 from simulation.check_reading import Checker
 from simulation.check_scene import Scene
-from simulation.chronicle import Ended, Look
+from simulation.chronicle import Act, Call, Ended, Look
 from simulation.cloud_model import InvoiceLine
 
 HOUR_MS = 3_600_000
@@ -238,7 +238,8 @@ def _limit(scene: Scene, who: str) -> Decimal:
 class Covered(Checker):
     """What runs as fallback is covered: its hour is reserved at its rate while it stands, and what the ledger tells as
     reserved stood in the store before. Time without a leader that may act and reserve is reserved late, by the first
-    clear look of the next one; so the second clear look is judged.
+    clear look of the next one that the store answers; so the second such look is judged. Whoever buys, however clear
+    its look, has reserved before.
     """
 
     name = "check_money.Covered"
@@ -275,11 +276,19 @@ class Covered(Checker):
                 f"more than {Decimal(stored) / MICRO} ({event.id})"
             )
 
+    def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
+        """What is bought as fallback now."""
+        if act.call is not Call.CREATE or not act.fresh or act.paid != "fallback":
+            return
+        cost, paid = self._rates.get(act.pool, Decimal(0)), self._paid(scene, act.workload)
+        if paid < cost:
+            yield f"{act.name} is bought as fallback of {act.workload} for {cost} an hour, {paid} are reserved"
+
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
         """What stands as fallback now, by workload."""
         if not look.leads:
             return
-        clear = not scene.trouble(look)
+        clear = look.store and not scene.trouble(look)
         before, self._clear = self._clear, (look.epoch, look.at) if clear else (0, 0)
         if not clear or before[0] != look.epoch or look.at - before[1] > GRACE_MS or look.at == before[1]:
             return
@@ -288,6 +297,11 @@ class Covered(Checker):
             if stand.paid == "fallback" and not stand.asked_at and stand.created_at < scene.now - GRACE_MS:
                 hourly[stand.workload] += self._rates.get(stand.pool, Decimal(0))
         for workload, cost in hourly.items():
-            paid = sum(amount for at, amount in self._reserved[workload] if at > scene.now - HOUR_MS - GRACE_MS)
+            paid = self._paid(scene, workload)
             if paid < cost:
                 yield f"fallback of {workload} costs {cost} an hour, {paid} are reserved at {scene.now}"
+
+    def _paid(self, scene: Scene, workload: str) -> Decimal:
+        """What was reserved for the hour in hand."""
+        since = scene.now - HOUR_MS - GRACE_MS
+        return sum((amount for at, amount in self._reserved[workload] if at > since), Decimal(0))

@@ -72,7 +72,8 @@ class Look:
     a valid bundle was offered, as new as any that was accepted, `clock` that its clock neither jumped since its last
     look nor differs from the provider's by more than the estate allows, `disk` that its journal can be written,
     `pending` the bytes in its spool, `stopped` why people stopped it. `leads` is the store's word: it holds the lease.
-    `commit` is the one that it holds, the last that Git offered it (empty: nobody can say).
+    `commit` is the one that it holds, the last that Git offered it (empty: nobody can say). `store` says that the store
+    answered each of its calls: it can reserve.
     """
 
     at: int
@@ -90,6 +91,7 @@ class Look:
     stopped: str
     hidden: frozenset[str] = frozenset()
     commit: str = ""
+    store: bool = True
 
 
 @quick

@@ -110,7 +110,11 @@ class WiredStore:
         self._silence()
         revision = self._scene.store.put(key, value, expected=expected)
         self._note(key, value)
-        self._line.answer(f"put {key}", Side.STORE)
+        try:
+            self._line.answer(f"put {key}", Side.STORE)
+        except Transient:
+            self._witness.sight.store = False
+            raise
         return revision
 
     def _note(self, key: str, value: bytes) -> None:
@@ -128,6 +132,7 @@ class WiredStore:
 
     def _silence(self) -> None:
         if self._scene.weather.on("store_silent") or self._cut():
+            self._witness.sight.store = False
             raise Transient("the store does not answer")
 
 

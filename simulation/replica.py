@@ -207,6 +207,7 @@ class Replica:
                 stopped=process.reconciler.ports.stop.reason(),
                 hidden=sight.hidden,
                 commit=process.follower.commit,
+                store=sight.store,
             )
         )
 

@@ -83,6 +83,7 @@ class Sandbox:
                 emit=self._pending.append,
                 scribe=self._scribe,
                 instance=self._instance,
+                stands=lambda server: server in cloud.state.records,
                 poke=self._poke,
             ),
         )

@@ -36,13 +36,16 @@ ENDINGS = {"verified": Cause.DRAINED, "withdrawn": Cause.NOTICE_WITHDRAWN, "over
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the site needs of its world: the time, a timer, a place for events, the fleet, and a word to the loop."""
+    """What the site needs of its world: the time, a timer, a place for events, the fleet, whether a server with an id
+    is there, and a word to the loop.
+    """
 
     now: Callable[[], int]
     at: Callable[[int, Callable[[], None]], None]
     emit: Callable[[Event], None]
     scribe: Callable[[int], Scribe]
     instance: Callable[[str], Instance | None]
+    stands: Callable[[str], bool]
     poke: Callable[[], None]
 
 
@@ -66,6 +69,7 @@ class Site:
         self._joined_at: dict[str, int] = {}
         self._servers: dict[str, str] = {}
         self._waiting: dict[str, Happening] = {}
+        self._first: dict[str, str] = {}
         self._twinned: set[str] = set()
         self.asked: dict[str, str] = {}
         self._drained_for: dict[str, set[str]] = {}
@@ -122,6 +126,8 @@ class Site:
 
     def on_cloud(self, happened: Happening) -> None:
         """One thing that the cloud did."""
+        if happened.server and self._first.setdefault(happened.name, happened.server) != happened.server:
+            self._twinned.add(happened.name)  # be it that one of the two never booted
         match happened.kind:
             case HappeningKind.ACTIVE:
                 self._booted(happened)
@@ -142,9 +148,11 @@ class Site:
         instance = self._world.instance(happened.name)
         if instance is None:
             return
-        second = instance.server not in ("", happened.server) and not alone
+        other = instance.server not in ("", happened.server)
+        if other:
+            self._twinned.add(happened.name)  # in the eyes of who leads, though an answer that lies named a server
+        second = other and not alone and self._world.stands(instance.server)
         if second or happened.name in self.work.by_instance:
-            self._twinned.add(happened.name)
             self._waiting[happened.server] = happened  # a second server under one key: its node name is the other's
             return
         self._servers[happened.name] = happened.server

@@ -24,6 +24,7 @@ class Sight:
     told: bool = False
     silent: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
+    store: bool = True
 
 
 @dataclass

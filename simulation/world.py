@@ -126,6 +126,7 @@ class World:
                 emit=self.pending.append,
                 scribe=self._scribe,
                 instance=self._instance,
+                stands=lambda server: server in self.cloud.state.records,
                 poke=lambda: self.control.poke(),  # noqa: PLW0108  # the control comes later
             ),
         )

@@ -54,13 +54,16 @@ class Purse:
         frozen: bool = False,
         kept: bool = False,
         floor_owed: int = 0,
+        held: int = 0,
+        failing: int = 0,
+        money: bool = True,
     ) -> Ruling:
         self.now += wait
         names = [c.name for c in self.contracts]
         ruling = rule(
             self.contracts,
             claims={name: Claim(name, 4, 16) for name in names},
-            standings={name: Standing(running, fallback, rate, self.lot, floor_owed) for name in names},
+            standings={name: Standing(running, fallback, rate, self.lot, floor_owed, held, failing) for name in names},
             risks=self.risks,
             wallet=self.wallet,
             limits_micro=self.limits,
@@ -68,6 +71,7 @@ class Purse:
             scribe=scribe(self.now),
             frozen=frozenset(names) if frozen else frozenset(),
             kept=frozenset(names) if kept else frozenset(),
+            money=money,
         )
         self.risks, self.wallet = ruling.risks, ruling.wallet
         self.events += [(event.type, event.cause) for event in ruling.events]

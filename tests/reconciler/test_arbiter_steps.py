@@ -1,4 +1,6 @@
-"""Fallback is granted in steps: a growing grant waits as the first one did, and a wave is restored strictest first."""
+"""Fallback is granted in steps: a growing grant waits as the first one did, a wave is restored strictest first, and a
+grant stands for no more than its paid hours have room for.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ from reconciler.arbiter import (
     rule,
 )
 from reconciler.claims import Claim
+from reconciler.paid_hours import Hour
 from tests.reconciler.builders import FORECAST, MINUTE, START, contract, scribe
 from tests.reconciler.test_arbiter import Purse
 
@@ -53,3 +56,21 @@ def test_a_wave_is_restored_in_steps_the_strictest_tier_first() -> None:
         steps.append((ruling.granted.get(strict.name, 0) // 4, ruling.granted.get(lax.name, 0) // 4))
     half = FRESH_LOTS // 2
     assert steps == [(0, 0), (FRESH_LOTS, 0), (lots, half), (lots, lots), (lots, lots)]
+
+
+def test_what_failed_keeps_its_paid_place_until_it_is_gone() -> None:
+    purse = Purse().bought()
+    assert purse.cycle(7, fallback=2, held=2, failing=1, wait=MINUTE).granted == {FORECAST: 2}
+    assert purse.cycle(7, fallback=2, held=3, failing=1, wait=MINUTE).granted == {FORECAST: 3}  # nothing goes for it
+    assert purse.cycle(7, fallback=2, held=2, wait=MINUTE).granted == {FORECAST: 3}
+    assert purse.wallet.by_workload == {FORECAST: 3 * RATE}
+
+
+def test_an_hour_that_nobody_remembers_the_end_of_buys_nothing_without_money() -> None:
+    purse = Purse()
+    purse.risks = {FORECAST: Risk(hours=(Hour(3),), since_event="shortfall.began/north/forecast/1")}
+    assert purse.cycle(7, fallback=2, held=2, money=False).granted == {FORECAST: 2}
+    assert purse.cycle(7, fallback=2, held=3, money=False).granted == {FORECAST: 3}
+    assert purse.risks[FORECAST].granted == 3
+    assert purse.cycle(7, fallback=2, held=2).granted == {FORECAST: 3}
+    assert purse.wallet.by_workload == {FORECAST: 3 * RATE}

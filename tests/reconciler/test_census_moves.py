@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contracts.frozen import replace
 from ledger.events import EventType
 from pools.provider import Lifecycle, LifecycleKind, Signals, Status
 from tests.reconciler.builders import MINUTE, OTHER_POOL, START, fleet, instance, row, sight
@@ -64,3 +65,19 @@ def test_a_listing_that_shows_where_a_moved_server_once_was_tells_no_move_back()
     assert (after(stale).pool, stale.events) == (OTHER_POOL, [])
     back = Signals(START, "2", lifecycle=(Lifecycle(START, LifecycleKind.MOVED, "", here.name, here.pool),))
     assert after(passed(stale.fleet, sight(row(here), signals=back))).pool == here.pool
+
+
+def test_where_the_stream_alone_says_a_server_started_no_listing_shows_a_move_to_it() -> None:
+    asked = replace(booting(server="server-1"), pool="")
+    said = (Lifecycle(START - MINUTE, LifecycleKind.ACTIVE, "server-1", asked.name, OTHER_POOL),)
+    known = passed(fleet(asked), sight(row(asked, pool=""), signals=Signals(START, "1", lifecycle=said)))
+    (event,) = known.events
+    assert (event.type, event.occurred_at, event.pool) == (EventType.INSTANCE_STARTED, START - MINUTE, OTHER_POOL)
+    assert after(known).pool == OTHER_POOL
+    assert not passed(known.fleet, sight(row(asked, pool=OTHER_POOL))).events
+
+
+def test_a_move_that_a_clock_behind_sees_is_billed_from_the_start_and_not_before_it() -> None:
+    here = replace(instance(), started_at=START + MINUTE)
+    (event,) = passed(fleet(here), sight(row(here, pool=OTHER_POOL, status=Status.MOVED))).events
+    assert (event.type, event.occurred_at, event.pool) == (EventType.INSTANCE_MOVED, START + MINUTE, OTHER_POOL)

@@ -217,6 +217,25 @@ def test_a_leader_with_an_empty_memory_keeps_the_fallback_that_is_still_needed()
     assert wallet(region).reserved_micro == {LEAD: 2 * HOURLY}
 
 
+def test_a_leader_with_an_empty_memory_buys_nothing_while_its_wallet_cannot_be_read() -> None:
+    region = Wired()
+    starved(region.settled(12))
+    region.cycles(8)
+    bought = {i.name for i in region.ours() if i.paid is Paid.FALLBACK}
+    region.reconciler = region.leader()
+    region.reconciler.reservations._store = region.wire
+    region.wire.fail("get", *[Transient("silent")] * 12)
+    region.cycle()
+    lost = next(i for i in region.ours() if i.paid is Paid.FALLBACK)
+    region.cloud.lose(lost.server, reason="host failed")
+    region.cycles(10)
+    standing = {i.name for i in region.ours() if i.paid is Paid.FALLBACK and i.supply}
+    assert standing == bought - {lost.name}
+    region.cycles(10)
+    assert sum(i.supply for i in region.ours() if i.paid is Paid.FALLBACK) == 4
+    assert wallet(region).reserved_micro == {LEAD: 2 * HOURLY}
+
+
 def test_a_lost_floor_is_restored_at_once_from_headroom_and_not_bought_as_fallback() -> None:
     region = starved()
     for instance in region.ours():

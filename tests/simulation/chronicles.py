@@ -113,7 +113,9 @@ class Stage:
         self.told.looks.append(self.looking)
         shown = self.looking
         self.looking = replace(shown, leads=True, whole=frozenset({PROJECT}), told=True, silent=frozenset(), git=True)
-        self.looking = replace(self.looking, clock=True, disk=True, pending=0, stopped="", hidden=frozenset())
+        self.looking = replace(
+            self.looking, clock=True, disk=True, pending=0, stopped="", hidden=frozenset(), store=True
+        )
         return shown
 
     def looks(self, count: int, **changes: object) -> None:

@@ -132,6 +132,28 @@ def test_fallback_runs_only_while_its_hour_is_reserved() -> None:
     assert "check_money.Covered" in story.breaks()
 
 
+def test_what_a_silent_store_cannot_reserve_is_judged_once_it_answers() -> None:
+    for answers, wrong in ((False, False), (True, True)):
+        story = eventful()
+        reserve(story, "0.10")
+        story.buy("x", KEPT, paid="fallback", cause=Cause.SHORTFALL)
+        story.settle("x")
+        for _ in range(18):
+            story.looks(1, store=answers)
+        assert ("check_money.Covered" in story.breaks()) is wrong
+        story.looks(2)
+        assert "check_money.Covered" in story.breaks()
+
+
+def test_fallback_is_bought_with_reserved_money_alone_whether_the_store_answers_or_not() -> None:
+    for amount, wrong in (("0.10", False), ("0.09", True)):
+        story = eventful()
+        reserve(story, amount)
+        story.look(store=False)
+        story.buy("x", KEPT, paid="fallback", cause=Cause.SHORTFALL)
+        assert ("check_money.Covered" in story.breaks()) is wrong
+
+
 def test_what_is_told_as_reserved_stood_in_the_store() -> None:
     for micro, wrong in ((100_000, False), (99_999, True)):
         story = eventful()
