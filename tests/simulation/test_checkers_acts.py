@@ -101,6 +101,27 @@ def test_what_the_same_list_lets_go_keeps_no_domain_from_being_reached(leaving: 
     assert ("check_bounds.Placements" in story.breaks()) is not leaving
 
 
+@pytest.mark.parametrize("cause", [Cause.REBALANCE, Cause.CLAIM_SHRANK])
+def test_who_is_relieved_stands_once_however_long_a_stop_keeps_it(cause: Cause) -> None:
+    story = Story()
+    story.want(12)
+    story.room()
+    story.look()
+    for number, pool in enumerate(DOMAINS[:3]):
+        story.buy(f"r{number}", pool)
+    story.event(
+        EventType.RELEASE_ASKED,
+        "r0",
+        cause=cause,
+        caused_by=story.claim,
+        instance="r0",
+        workload=FORECAST,
+    )
+    story.looks(24)
+    story.buy("r3", DOMAINS[0])
+    assert ("check_bounds.Placements" in story.breaks()) is (cause is not Cause.REBALANCE)
+
+
 @pytest.mark.parametrize("failed", [False, True])
 def test_what_was_given_up_keeps_no_domain_from_being_reached(failed: bool) -> None:
     story = Story()
