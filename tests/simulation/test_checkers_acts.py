@@ -109,14 +109,7 @@ def test_who_is_relieved_stands_once_however_long_a_stop_keeps_it(cause: Cause) 
     story.look()
     for number, pool in enumerate(DOMAINS[:3]):
         story.buy(f"r{number}", pool)
-    story.event(
-        EventType.RELEASE_ASKED,
-        "r0",
-        cause=cause,
-        caused_by=story.claim,
-        instance="r0",
-        workload=FORECAST,
-    )
+    story.event(EventType.RELEASE_ASKED, "r0", cause=cause, caused_by=story.claim, instance="r0", workload=FORECAST)
     story.looks(24)
     story.buy("r3", DOMAINS[0])
     assert ("check_bounds.Placements" in story.breaks()) is (cause is not Cause.REBALANCE)
