@@ -110,7 +110,8 @@ def _few_domains(
     request = scene.requests.get(act.name)
     ground = scene.ground_of(request.commit if request else "")
     here = ground.pools[act.pool].domain
-    staying = [s for s in ours if not (s.asked_at or s.drained or s.noticed_by(look.at) or _let_go(scene, s, look))]
+    going = [s for s in ours if s.asked_at or s.drained or s.noticed_by(look.at) or _let_go(scene, s, act, look)]
+    staying = [s for s in ours if s not in going]
     # what was given up or relieved goes, if only its turn has to come
     staying = [s for s in staying if s.name not in scene.failed and s.name not in moves.relieved]
     if ground.strict(act.workload):  # what no notice would reach is no capacity of theirs
@@ -153,10 +154,12 @@ def _bare(stand: Stand, act: Act, ground: Ground, look: Look) -> bool:
     return ground.strict(act.workload) and heard and 0 < stand.bare_since <= look.at
 
 
-def _let_go(scene: Scene, stand: Stand, look: Look) -> bool:
-    """Whether its release stands on the list that is being carried out: its turn may come behind what is added."""
+def _let_go(scene: Scene, stand: Stand, act: Act, look: Look) -> bool:
+    """Whether its release stands on the list that is being carried out, where its turn may come behind what is added,
+    or was decided in this term: whoever asked believes that its node heard, and asks again.
+    """
     release = scene.releases.get(stand.name)
-    return release is not None and scene.told[release.id] >= look.at
+    return release is not None and (scene.told[release.id] >= look.at or release.epoch == act.epoch)
 
 
 def _domains(stands: list[Stand], act: Act, ground: Ground, look: Look) -> set[str]:
