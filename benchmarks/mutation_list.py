@@ -132,8 +132,8 @@ MUTATIONS = (
     ),
     Mutation(
         "acquire-limit-off", "at most so many acquisitions in a window", "check_blast.Radius",
-        (Edit(BLAST, "(0, len(state.grown))), limits.acquire_count,", "(0, len(state.grown))), 10**6,"),
-         Edit(BLAST, "state.replaced, limits.replace_count,", "state.replaced, 10**6,")),
+        (Edit(BLAST, "(*state.acquired, grown), limits.acquire_count,", "(*state.acquired, grown), 10**6,"),
+         Edit(BLAST, "(*state.replaced, grown), limits.replace_count,", "(*state.replaced, grown), 10**6,")),
     ),
     Mutation(
         "ramp-removed", "after an outage the first cycles ramp", "check_blast.Ramp",

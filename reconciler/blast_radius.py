@@ -37,7 +37,8 @@ class GuardState:
 
     `judged_at` and `epoch` are those of the last cycle, `silent` the workloads whose scheduler did not answer in it,
     and `doubted` says that its clock was not believed. `others` are instances that leaders of before released, and
-    `grown` those that they acquired, with the time. A new memory has seen nothing yet: it begins as after an outage.
+    `grown` those that they asked for, with the time: in whose place, nobody remembers. A new memory has seen nothing
+    yet: it begins as after an outage.
     """
 
     released: History = ()
@@ -132,7 +133,7 @@ def aged(
 
 
 def witnessed(state: GuardState, let_go: Mapping[str, int], grown: Mapping[str, int], now: int) -> GuardState:
-    """The state with what leaders of before released and acquired, as far as it can be told: the windows outlast a
+    """The state with what leaders of before released and asked for, as far as it can be told: the windows outlast a
     takeover. What comes to light again is counted once.
     """
 
@@ -195,7 +196,7 @@ def rooms(fleet: Fleet, limits: GuardLimits, state: GuardState) -> dict[StepKind
     share = max(1, len(alive) * limits.release_share // 100)
     shown = f"at most {limits.release_share} % of {len(alive)} alive ({classes}) and at most {limits.release_count}"
     released = (*state.released, (0, len(state.others)))
-    grown = (0, len(state.grown))  # whether it grew or replaced nobody can tell, so that it uses up both
+    grown = (0, len(state.grown))  # replacements or not: they are held against both limits
     limited = (
         (StepKind.RELEASE, "released", released, min(limits.release_count, share), shown),
         (StepKind.ACQUIRE, "acquired", (*state.acquired, grown), limits.acquire_count, ""),

@@ -127,7 +127,9 @@ def judge(
         refusal = _refuse(step, eyes, fleet, blind, limits)
         if refusal is None and spends is not None:
             refusal = blast_radius.over(step, spends, room, counts)
-        if refusal is None and step.kind in ADDS and not step.again:
+        if refusal is None and step.kind in ADDS and step.again:
+            refusal = breaks_bound(step, ground, spread, placed)
+        elif refusal is None and step.kind in ADDS:
             refusal = breaks_bound(step, ground, spread, placed) or _over_quota(step, ground, left)
             if refusal is None:
                 refusal = breaks_pools(step, ground, spread, fleet, placed)

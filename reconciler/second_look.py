@@ -66,12 +66,15 @@ def places(step: Step, ground: Ground, spread: Spread | None) -> list[tuple[str,
 def breaks_bound(
     step: Step, ground: Ground, spread: Spread | None, placed: Mapping[tuple[str, str], int]
 ) -> Refusal | None:
-    """A second look at the spread, written apart from the planner: what would stand after this step."""
+    """A second look at the spread, written apart from the planner: what would stand after this step. What is asked
+    again stands already; what came to light since, as a second server, may leave no room for it.
+    """
+    added = 0 if step.again else step.units
     for name, standing, share in places(step, ground, spread):
         if spread is None:
             break
         allowed = limit(share, spread.desired, lot(step.units, spread.gang).units)
-        after = standing + spread.unknown_units + placed.get((step.workload, name), 0) + step.units
+        after = standing + spread.unknown_units + placed.get((step.workload, name), 0) + added
         if after > allowed:
             return Refusal(
                 step,

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from ledger.causes import Cause
+from ledger.events import Event, EventType
 from simulation.check_ground import Ground, allowed, quantum
 from simulation.check_reading import Checker
 from simulation.check_scene import Scene, Stand
@@ -18,6 +19,30 @@ from simulation.chronicle import Act, Call, Look
 
 MOVE_MS = 60 * 60_000
 """A move is over by then: who takes over has booted and joined, or never will."""
+
+
+class _Moves:
+    """Units that stand twice while a move is under way: of who takes over, and of who is relieved."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        self.relieved: set[str] = set()
+
+    def begin(self, act: Act) -> None:
+        """Somebody takes over; who is relieved nobody knows yet."""
+        self._begun[act.workload].append((act.at, act.units))
+
+    def name(self, event: Event) -> None:
+        """It is written down who is relieved: known by name as long as it stands. A stop or a limit may keep it there
+        for hours.
+        """
+        if event.instance not in self.relieved:
+            self.relieved.add(event.instance)
+            del self._begun[event.workload][:1]
+
+    def spare(self, workload: str, at: int) -> int:
+        """Units of those that will be relieved, and are not known by name."""
+        return sum(units for begun, units in self._begun[workload] if begun > at - MOVE_MS)
 
 
 class Placements(Checker):
@@ -29,14 +54,21 @@ class Placements(Checker):
     name = "check_bounds.Placements"
 
     def __init__(self) -> None:
-        self._moves: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._moves = _Moves()
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """Follow the moves."""
+        if event.type is EventType.RELEASE_ASKED and event.cause is Cause.REBALANCE:
+            self._moves.name(event)
+        yield from ()
 
     def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
         """Judge what was added under the estate that the act was asked for under."""
-        self._follow_moves(scene, act)
+        request = scene.requests.get(act.name)
+        if act.call is Call.CREATE and act.fresh and request is not None and request.cause is Cause.REBALANCE:
+            self._moves.begin(act)
         if act.call not in (Call.CREATE, Call.MARK) or not act.fresh or act.paid != "reclaimable":
             return
-        request = scene.requests.get(act.name)
         ground = scene.ground_of(request.commit if request else "")
         contract, look = ground.contracts.get(act.workload), scene.look_of(act)
         if contract is None or act.pool not in ground.pools or look is None:
@@ -60,16 +92,7 @@ class Placements(Checker):
                     f"{act.name}: {act.workload} has {units} units in {' '.join(scope)}, "
                     f"{bound} of {most} desired are allowed"
                 )
-        spare = sum(units for at, units in self._moves[act.workload] if at > act.at - MOVE_MS)
-        yield from _few_domains(scene, act, look, ours, claims, spare=spare)
-
-    def _follow_moves(self, scene: Scene, act: Act) -> None:
-        """Units that stand twice while a move is under way: who takes over and who is relieved."""
-        request, release = scene.requests.get(act.name), scene.releases.get(act.name)
-        if act.call is Call.CREATE and act.fresh and request is not None and request.cause is Cause.REBALANCE:
-            self._moves[act.workload].append((act.at, act.units))
-        elif act.call is Call.ASK_RETURN and act.fresh and release is not None and release.cause is Cause.REBALANCE:
-            del self._moves[release.workload][:1]
+        yield from _few_domains(scene, act, look, ours, claims, self._moves)
 
 
 def _counts(stand: Stand, scope: tuple[str, str], ground: Ground, look: Look) -> bool:
@@ -78,17 +101,19 @@ def _counts(stand: Stand, scope: tuple[str, str], ground: Ground, look: Look) ->
 
 
 def _few_domains(
-    scene: Scene, act: Act, look: Look, ours: list[Stand], claims: set[int], *, spare: int
+    scene: Scene, act: Act, look: Look, ours: list[Stand], claims: set[int], moves: _Moves
 ) -> Iterator[str]:
     """One more in a used domain, although what is left of D would no longer reach the domains that are asked for.
 
-    The units of instances that are about to be relieved (`spare`) are counted once.
+    The units of instances that are about to be relieved are counted once.
     """
     request = scene.requests.get(act.name)
     ground = scene.ground_of(request.commit if request else "")
     here = ground.pools[act.pool].domain
-    staying = [s for s in ours if not (s.asked_at or s.drained or s.noticed_by(look.at) or _let_go(scene, s, look))]
-    staying = [s for s in staying if s.name not in scene.failed]  # what was given up goes, if only its turn has to come
+    going = [s for s in ours if s.asked_at or s.drained or s.noticed_by(look.at) or _let_go(scene, s, act, look)]
+    staying = [s for s in ours if s not in going]
+    # what was given up or relieved goes, if only its turn has to come
+    staying = [s for s in staying if s.name not in scene.failed and s.name not in moves.relieved]
     if ground.strict(act.workload):  # what no notice would reach is no capacity of theirs
         staying = [s for s in staying if s.covered or not s.joined_at]
     serving = list({stand.name: stand for stand in staying}.values())  # of two under one key one has to go
@@ -106,7 +131,7 @@ def _few_domains(
     if here not in _domains(serving, act, ground, look) | listed or act.units < gang:
         return
     domains = _domains([s for s in ours if not _bare(s, act, ground, look)], act, ground, look) | listed
-    units = sum(stand.units for stand in serving) - spare
+    units = sum(stand.units for stand in serving) - moves.spare(act.workload, act.at)
     share = ground.shares[act.workload]
 
     def strands(desired: int, lot: int) -> bool:
@@ -129,10 +154,12 @@ def _bare(stand: Stand, act: Act, ground: Ground, look: Look) -> bool:
     return ground.strict(act.workload) and heard and 0 < stand.bare_since <= look.at
 
 
-def _let_go(scene: Scene, stand: Stand, look: Look) -> bool:
-    """Whether its release stands on the list that is being carried out: its turn may come behind what is added."""
+def _let_go(scene: Scene, stand: Stand, act: Act, look: Look) -> bool:
+    """Whether its release stands on the list that is being carried out, where its turn may come behind what is added,
+    or was decided in this term: whoever asked believes that its node heard, and asks again.
+    """
     release = scene.releases.get(stand.name)
-    return release is not None and scene.told[release.id] >= look.at
+    return release is not None and (scene.told[release.id] >= look.at or release.epoch == act.epoch)
 
 
 def _domains(stands: list[Stand], act: Act, ground: Ground, look: Look) -> set[str]:

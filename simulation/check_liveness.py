@@ -41,6 +41,11 @@ LATCHED_LOOKS = SETTLED_LOOKS + 4
 """A breaker that was met last before the first clear look is told as over within ten minutes, and some looks more."""
 
 
+APART_MS = 4 * 60_000
+"""Looks that follow each other faster than cycles do, because an answer was lost, give what is waited for no more
+time."""
+
+
 class Drained(Checker):
     """Nothing stays draining past its agreed end: some clear looks later the server is gone. A return that its node
     never heard of is known to who asked for it alone; whoever leads after goes by what is (DESIGN 2).
@@ -52,6 +57,7 @@ class Drained(Checker):
         self._over: dict[str, int] = {}
         self._asked: dict[str, tuple[str, int]] = {}
         self._drains: set[str] = set()
+        self._counted_at = 0
 
     def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
         """Who asked last."""
@@ -69,8 +75,9 @@ class Drained(Checker):
         """Count the clear looks that found each drained server still there."""
         over = {s.server: s for s in scene.standing.values() if s.asked_at and 0 < s.agreed < look.listed_at}
         self._over = {server: count for server, count in self._over.items() if server in over}
-        if scene.trouble(look):
+        if scene.trouble(look) or look.at < self._counted_at + APART_MS:
             return
+        self._counted_at = look.at
         for server, stand in over.items():
             if server not in self._drains and self._asked.get(stand.name) != (look.replica, look.epoch):
                 self._over.pop(server, None)

@@ -79,8 +79,8 @@ BEGINS = frozenset({EventType.INSTANCE_REQUESTED, EventType.RELEASE_ASKED})
 class NeverBack(Checker):
     """What leaders begin rests on reviewed commits, and never on an older one after a newer that any leader rested on.
     One that holds nothing newer may say so, finish what was agreed, and give back what nobody's money is behind: an
-    authority is never exceeded, whatever commit is in hand (DESIGN 12). Where every disk and the store went with a
-    site, nothing but Git tells what was in force, and it counts anew.
+    authority is never exceeded, whatever commit is in hand (DESIGN 12). Where a site went with every replica, disk and
+    store, nothing is left that tells which commit was accepted (docs/state.md).
     """
 
     name = "check_removals.NeverBack"
@@ -88,8 +88,8 @@ class NeverBack(Checker):
     def __init__(self) -> None:
         self._versions: dict[str, int] = {}
         self._newest = (0, 0)
+        self._newest_at = 0
         self._found: set[int] = set()
-        self._judged_at = 0
 
     def on_reviewed(self, scene: Scene, reviewed: Reviewed) -> Iterator[str]:
         """Know the commit's place in history."""
@@ -104,14 +104,17 @@ class NeverBack(Checker):
         if version is None:
             yield f"{event.id} names commit {event.commit}, which nobody reviewed"
             return
-        if any(
-            fault.kind == "site_lost" and self._judged_at < fault.at <= scene.now for fault in scene.chronicle.faults
-        ):
-            self._newest = 0, 0
-        self._judged_at = scene.now
+        if _forgotten(scene, self._newest_at):
+            self._newest = (0, 0)
         newest, epoch = self._newest
         begins = event.type in BEGINS and event.cause is not Cause.AUTHORITY_SPENT
         if begins and version < newest and event.epoch >= epoch and event.epoch not in self._found:
             self._found.add(event.epoch)
             yield f"{event.id} in epoch {event.epoch} rests on version {version}, after version {newest} was in force"
-        self._newest = max(self._newest, (version, event.epoch))
+        if (version, event.epoch) >= self._newest:
+            self._newest, self._newest_at = (version, event.epoch), scene.now
+
+
+def _forgotten(scene: Scene, since: int) -> bool:
+    """Whether everything that remembers what was accepted has gone since."""
+    return any(fault.kind == "site_lost" and since < fault.at <= scene.now for fault in scene.chronicle.faults)

@@ -344,6 +344,11 @@ def test_floors_and_a_single_gang_are_exempt_and_a_retry_is_counted_once() -> No
     assert judged(replace(ACQUIRE, again=True), spread=spread(3, 3)).allowed
 
 
+@pytest.mark.parametrize("standing", [spread(4, 4), spread(3, 7), spread(3, 3, 1)])
+def test_what_is_asked_again_stands_already_and_enlarges_no_excess_that_came_to_light_since(standing: Spread) -> None:
+    assert [r.cause for r in judged(replace(ACQUIRE, again=True), spread=standing).refused] == [Cause.BOUND]
+
+
 def test_the_last_units_are_kept_for_domains_that_are_not_used_yet() -> None:
     """Of 20 units in 8 domains one belongs into each: with 18 standing in 6, two are left and both go elsewhere."""
     standing = replace(spread(0), used=frozenset({"a", "c", "d", "e", "f", "g"}), supply=18, largest=1)

@@ -284,6 +284,14 @@ def test_a_restart_in_the_middle_of_a_window_opens_no_new_one() -> None:
     assert not judged(RELEASE, state=spent, sees=eyes(epoch=4)).allowed
 
 
+@pytest.mark.parametrize(("before", "left"), [(0, 50), (48, 2), (50, 0)])
+def test_what_others_asked_for_may_all_have_been_replacements(before: int, left: int) -> None:
+    """The first cycle of a term has an eighth of 400."""
+    others = tuple((name(n), START - MINUTE) for n in range(2000, 2000 + before))
+    steps = [replace(REPLACE, instance=name(n)) for n in range(1000, 1100)]
+    assert len(judged(*steps, state=replace(SEEN, grown=others), sees=eyes(epoch=4)).allowed) == left
+
+
 @given(
     st.lists(st.tuples(st.integers(-900, 900), st.integers(1, 40)), max_size=8),
     st.sampled_from([-7200, -60, 0, 60, 7200]),

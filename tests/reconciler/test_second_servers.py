@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ledger.causes import Cause
 from ledger.events import Event, EventType
 from pools.provider import LifecycleKind
+from reconciler.fleet import Phase
 from tests.reconciler.builders import fleet, instance, name, row, sight
 from tests.reconciler.test_takeover import ACTIVE, BORN, ENDED, life, marked, passed, said, stream
 
@@ -53,3 +55,28 @@ def test_who_takes_the_key_over_does_not_end_when_the_other_did() -> None:
     lost, ended = told[EventType.INSTANCE_LOST], told[EventType.INSTANCE_ENDED]
     assert (lost.id, lost.occurred_at) == (f"instance.lost/north/{name(1)}/{ENDED + 1}", ENDED + 1)
     assert (ended.id, ended.occurred_at) == (f"instance.ended/north/{name(1)}/twin", ENDED + 1)
+
+
+def test_who_takes_the_key_over_takes_no_release_and_no_notice_over() -> None:
+    """It may be a node that works: its end is decided anew, within the limits, and it drains first."""
+    let_go = instance(
+        phase=Phase.DRAINING,
+        released=True,
+        release_event=f"release.asked/north/{name(1)}/5",
+        drain_asked=True,
+        asked=1,
+        ends_at=ENDED,
+        notices=(("r1", ENDED),),
+        noticed=True,
+        cause=Cause.CLAIM_SHRANK,
+    )
+    over = said(LifecycleKind.DELETED, ENDED - 500, marked(), taken=False)
+    shown = row(let_go, id="twin")
+    after = passed(fleet(let_go), sight(shown, signals=stream(over))).fleet.instances[name(1)]
+    assert (after.server, after.phase, after.cause) == ("twin", Phase.BOOTING, Cause.CLAIM_GREW)
+    assert (after.released, after.release_event, after.drain_asked, after.ends_at) == (False, "", False, 0)
+    assert (after.noticed, after.notices) == (False, ())
+    assert after.node_once
+    # of one that no listing shows, and whose end nobody told, the release stands
+    hidden = passed(fleet(let_go), sight(shown)).fleet.instances[name(1)]
+    assert (hidden.server, hidden.phase, hidden.released) == ("twin", Phase.DRAINING, True)

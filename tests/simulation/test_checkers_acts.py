@@ -101,6 +101,25 @@ def test_what_the_same_list_lets_go_keeps_no_domain_from_being_reached(leaving: 
     assert ("check_bounds.Placements" in story.breaks()) is not leaving
 
 
+@pytest.mark.parametrize(
+    ("cause", "another", "wrong"),
+    [(Cause.REBALANCE, True, False), (Cause.CLAIM_SHRANK, True, True), (Cause.CLAIM_SHRANK, False, False)],
+)
+def test_whose_release_stands_keeps_no_domain_from_being_reached(cause: Cause, another: bool, wrong: bool) -> None:
+    """Who is relieved stands once however long a stop keeps it; another release binds the term that decided it."""
+    story = Story()
+    story.want(12)
+    story.room()
+    story.look()
+    for number, pool in enumerate(DOMAINS[:3]):
+        story.buy(f"r{number}", pool)
+    story.event(EventType.RELEASE_ASKED, "r0", cause=cause, caused_by=story.claim, instance="r0", workload=FORECAST)
+    story.epoch += another
+    story.looks(24)
+    story.buy("r3", DOMAINS[0])
+    assert ("check_bounds.Placements" in story.breaks()) is wrong
+
+
 @pytest.mark.parametrize("failed", [False, True])
 def test_what_was_given_up_keeps_no_domain_from_being_reached(failed: bool) -> None:
     story = Story()
@@ -109,14 +128,8 @@ def test_what_was_given_up_keeps_no_domain_from_being_reached(failed: bool) -> N
     story.look()
     for number, pool in enumerate((*DOMAINS[:3], DOMAINS[0])):
         if failed and number == 3:
-            story.event(
-                EventType.INSTANCE_FAILED,
-                "r0",
-                caused_by=story.claim,
-                instance="r0",
-                workload=FORECAST,
-                data={"error": ""},
-            )
+            about = {"instance": "r0", "workload": FORECAST}
+            story.event(EventType.INSTANCE_FAILED, "r0", caused_by=story.claim, data={"error": ""}, **about)
         story.buy(f"r{number}", pool)
     assert ("check_bounds.Placements" in story.breaks()) is not failed
 

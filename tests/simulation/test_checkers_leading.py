@@ -195,16 +195,17 @@ def test_whatever_a_leader_told_under_a_commit_puts_it_in_force() -> None:
     assert "check_removals.NeverBack" in story.breaks()
 
 
-def test_where_every_memory_went_with_the_site_only_git_tells_what_was_in_force() -> None:
-    for lost in (False, True):
-        story = grown()
-        story.review(estate(smaller(41)), "c2")
-        story.event(EventType.CLAIM_CHANGED, "forecast/1", commit="c2", workload="forecast", data={"units": 3})
-        if lost:
-            story.told.faults = (Fault("site_lost", 1, story.at + 1, story.at + 2),)
-        story.wait(3)
-        story.event(EventType.RELEASE_ASKED, "r0", commit="c1", workload="forecast", instance="r0")
-        assert ("check_removals.NeverBack" in story.breaks()) is not lost
+@pytest.mark.parametrize("lost_after", [False, True])
+def test_what_was_accepted_is_forgotten_with_a_lost_site_and_not_before(lost_after: bool) -> None:
+    story = grown()
+    story.review(estate(smaller(41)), "c2")
+    lost_at = story.at + MINUTE * (3 if lost_after else 1)
+    story.told.faults = (Fault("site_lost", 1, lost_at, lost_at + MINUTE),)
+    story.wait(2 * MINUTE)
+    story.event(EventType.CLAIM_CHANGED, "forecast/1", commit="c2", workload="forecast", data={"units": 3})
+    story.wait(2 * MINUTE)
+    story.event(EventType.RELEASE_ASKED, "r0", commit="c1", workload="forecast", instance="r0")
+    assert ("check_removals.NeverBack" in story.breaks()) is not lost_after
 
 
 def test_fallback_without_money_goes_back_whatever_commit_is_in_hand() -> None:

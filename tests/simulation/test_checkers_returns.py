@@ -26,6 +26,19 @@ def test_what_no_node_heard_of_another_leader_may_decide_anew(heard: bool, anoth
     assert any(" and at " in sentence for sentence in told) is (heard or not another)
 
 
+def test_looks_that_follow_each_other_faster_than_cycles_do_give_no_more_time() -> None:
+    story = grown()
+    story.want(11)
+    story.looks(6)
+    asked_back(story, "r0")
+    for looks in (6, 5, 1):
+        for _ in range(looks):
+            story.looks(1)
+            story.wait(MINUTE)
+            story.look()
+        assert ("check_liveness.Drained" in story.breaks()) is (looks == 1)
+
+
 @pytest.mark.parametrize(
     ("drains", "another", "wrong"), [(False, False, True), (False, True, False), (True, True, True)]
 )
