@@ -8,6 +8,7 @@ nothing of pools, files or time; the caller counts units per capacity domain and
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from contracts.frozen import quick
 
@@ -45,6 +46,7 @@ class Lot:
     units: int
 
 
+@lru_cache(maxsize=1 << 10)  # few sizes, asked all day
 def lot(units: int, gang: int = 1) -> Lot:
     """The lot of a pool whose instance holds `units` units, for gangs of `gang` units (1: no gangs).
 

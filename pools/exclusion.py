@@ -134,6 +134,7 @@ class Record:
     conflicts: tuple[int, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class State:
     """All pools that something is held against; `seed` makes the jitter differ between regions."""

@@ -88,6 +88,7 @@ class Track:
         return self.level_error < self.word_error
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Forward:
     """All domains' tracks; `at` is when outcomes were last told."""

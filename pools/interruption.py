@@ -21,12 +21,13 @@ exposure carries (the power steady model: Smith 1979), and where nothing was obs
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from contracts.frozen import quick, replace
 from pools.gamma_table import quantile_over_mean
 
 Floats = NDArray[np.float64]
@@ -112,6 +113,7 @@ class Evidence:
     region_squares: float
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class History:
     """All that the estimate remembers. `at` is when it was last told something, `began` when first, 0 for never."""

@@ -266,6 +266,7 @@ class ProjectQuota:
     memory: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Quota:
     """What is left in every owned project."""

@@ -11,6 +11,7 @@ equal cost parameters, as arrays); a ranking is a board with hazards and rates.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -121,7 +122,7 @@ class Ranking:
         """`offered` of one class."""
         kept = np.flatnonzero(self.costs.drop[row] < 0)
         return (
-            tuple(self.board.pools[i] for i in kept),
+            tuple([self.board.pools[i] for i in kept.tolist()]),
             tuple(self.board.units[row, kept].tolist()),
             tuple(self.costs.cost[row, kept].tolist()),
         )
@@ -257,7 +258,8 @@ def guaranteed_micro(ranking: Ranking) -> dict[str, int]:
     """
     usable = ranking.board.eligible & (ranking.costs.guaranteed >= 0)
     least = np.where(usable, ranking.costs.guaranteed, np.inf).min(axis=1, initial=np.inf)
-    return {name: round(float(least[row])) for name, row in ranking.board.class_of.items() if np.isfinite(least[row])}
+    rates = [round(rate) if math.isfinite(rate) else None for rate in least.tolist()]
+    return {name: rate for name, row in ranking.board.class_of.items() if (rate := rates[row]) is not None}
 
 
 def explain(ranking: Ranking, workload: str, *, currency: str) -> str:

@@ -26,7 +26,8 @@ def adoption_steps(
     """ADOPT, DISOWN and QUARANTINE steps that the listing and the estate's adoptions ask for, by server."""
     files = tuple(a for a in part.estate.adoptions if a.region == part.region)
     strays = tuple(strays)
-    if not files and not strays and all(number_in(name, part.seat) for name in fleet.instances):
+    seat = part.seat
+    if not files and not strays and all(number_in(name, seat) for name in fleet.instances):
         return ()  # nothing is handed over and nothing ever was
     rows = {row.id: row for row in listing.servers if row.id and row.project in projects} if listing else {}
     steps = [_quarantine(stray.row, stray.reason) for stray in strays]
@@ -38,7 +39,7 @@ def adoption_steps(
             taken.add(row.name)
     for instance in fleet.instances.values():
         row_of = rows.get(instance.server)
-        if row_of is not None and _is_orphan(instance, row_of, files, part.seat):
+        if row_of is not None and _is_orphan(instance, row_of, files, seat):
             steps.append(step_of(StepKind.DISOWN, instance, Cause.DISOWNED_BY_REVIEW))
     return tuple(steps)
 

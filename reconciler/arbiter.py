@@ -54,6 +54,10 @@ class Risk:
         return units_of(self.hours)
 
 
+NO_RISK = Risk()
+"""That of most workloads, most of the time."""
+
+
 @quick
 @dataclass(frozen=True, slots=True)
 class Wallet:
@@ -145,8 +149,8 @@ def rule(
         wallet = Wallet(day, epoch=wallet.epoch)
     ruling = Ruling({}, {}, wallet, [], [])
     for contract in sorted(contracts, key=lambda c: (c.tier.rank, c.name)):
-        risk = risks.get(contract.name, Risk())
-        standing = standings.get(contract.name, Standing(0, 0, None))
+        risk = risks.get(contract.name, NO_RISK)
+        standing = standings.get(contract.name) or Standing(0, 0, None)
         minimum = min(contract.minimum, claims[contract.name].total)
         risk = _watch(ruling, contract, risk, standing, minimum, scribe)
         if contract.fallback.allowed:
@@ -162,7 +166,7 @@ def rule(
                 kept=contract.name in frozen | kept,
                 money=money,
             )
-        if risk != Risk():
+        if risk is not NO_RISK and risk != NO_RISK:
             ruling.risks[contract.name] = risk
         if risk.granted:
             ruling.granted[contract.name] = _may_stand(risk, standing, scribe.now)

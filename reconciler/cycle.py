@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from contracts.approval import SignedApproval
+from contracts.frozen import quick, replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType, Paid
 from pools.provider import ForwardCapacities, Listing, Quota, RateCard, Reclaim, Signals
@@ -26,7 +27,7 @@ from reconciler.ports import SchedulerView
 from reconciler.problem import Placement
 from reconciler.sharing import held_beside
 from reconciler.sight import Census, Sight
-from reconciler.standing import committed_lot, ground_of, spend_limits, spreads_of
+from reconciler.standing import ground_of, spend_limits, spreads_of
 from reconciler.steady import steadied
 from reconciler.steps import ADDS, LETS_GO, Refusal, Step
 from reconciler.twins import twin_steps
@@ -35,6 +36,7 @@ NEVER_S = 10**9
 """Longer than anything is waited for."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What one round of observation brought; None where the other side did not answer.
@@ -71,6 +73,7 @@ class Seen:
     wallet: arbiter.Wallet | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Memory:
     """What lasts between two cycles. All of it can be rebuilt from the provider, the schedulers and the ledger.
@@ -354,7 +357,8 @@ def _rule(
     failing: dict[str, int] = defaultdict(int)
     unseen: set[str] = set()  # fallback stands where nobody knows what else does
     for instance in fleet.instances.values():
-        if instance.paid is Paid.FALLBACK and instance.project not in eyes.complete_projects:
+        paid = instance.paid
+        if paid is Paid.FALLBACK and instance.project not in eyes.complete_projects:
             unseen.add(instance.workload)
         if instance.paid is Paid.FALLBACK and instance.supply:
             held[instance.workload] += instance.units
@@ -362,9 +366,9 @@ def _rule(
             failing[instance.workload] += instance.units
         if instance.ready:
             running[instance.workload] += instance.units
-            if instance.paid is Paid.FALLBACK:
+            if paid is Paid.FALLBACK:
                 on_fallback[instance.workload] += instance.units
-            elif instance.paid is Paid.FLOOR:
+            elif paid is Paid.FLOOR:
                 on_floor[instance.workload] += instance.units
     everybody = guard.buys_nothing(eyes, part.estate.region(part.region).guard)
     frozen = frozenset(part.contract_by_name) if everybody else eyes.silent_workloads | eyes.paused_workloads
@@ -376,7 +380,7 @@ def _rule(
                 running[c.name],
                 on_fallback[c.name],
                 appraisal.guaranteed_micro.get(c.name),
-                lot=committed_lot(part, c.name),
+                lot=part.committed_lots[c.name],
                 floor_owed=max(0, claimed[c.name].floor - on_floor[c.name]),
                 held=held[c.name],
                 failing=failing[c.name],

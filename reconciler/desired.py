@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from contracts.model import Contract
 from correlation_groups.spread import Shares
@@ -106,15 +107,26 @@ class Partition:
         """The same partition of another commit."""
         return partition(estate, self.region, self.name)
 
-    @property
+    @cached_property
     def seat(self) -> str:
         """The name under which it keeps what is its own: lease, memory, reservations, and its instances' names."""
         return seat_of(self.region, self.name)
 
-    @property
+    @cached_property
     def owner(self) -> tuple[str, str, str]:
         """What a mark of ours says of whose it is."""
         return (self.estate.settings.estate, self.region, self.name)
+
+    @cached_property
+    def committed_lots(self) -> Mapping[str, int]:
+        """Units that come with one committed instance of each workload, of the largest where several kinds are
+        eligible.
+        """
+        committed = [pool.name for pool in self.pools if pool.committed]
+        return {
+            c.name: max((self.eligible_units.get((c.name, name), 0) for name in committed), default=0) or 1
+            for c in self.contracts
+        }
 
 
 def partition(estate: Estate, region: str, name: str = "") -> Partition:
@@ -196,34 +208,43 @@ def _count(part: Partition, facts: Facts) -> _Count:
     and its jobs end by themselves soon.
     """
     youngest = facts.now - part.estate.settings.movement.minimum_lifetime * 1000
-    count = _Count({}, {}, 0)
-    for instance in facts.fleet.instances.values():
-        if instance.phase is Phase.GONE:
+    claims, known_pools = facts.claims, part.pool_by_name
+    slots: dict[tuple[str, str], list[int]] = {}
+    in_pool: dict[str, int] = {}
+    supplies = 0
+    for instance in facts.fleet.instances.values():  # the widest loop of a cycle: what is read twice is read once
+        phase = instance.phase
+        if phase is Phase.GONE:
             continue
-        known = instance.pool in part.pool_by_name
-        if known:
-            count.in_pool[instance.pool] = count.in_pool.get(instance.pool, 0) + 1
-        if instance.workload not in facts.claims:
+        pool = instance.pool
+        if pool in known_pools:
+            in_pool[pool] = in_pool.get(pool, 0) + 1
+        else:
+            pool = UNKNOWN_POOL
+        workload = instance.workload
+        if workload not in claims:
             continue
-        key = instance.workload, instance.pool if known else UNKNOWN_POOL
-        tally = count.slots.get(key)
+        tally = slots.get((workload, pool))
         if tally is None:
-            tally = count.slots[key] = [0, 0, 0, 0, 0]
+            tally = slots[workload, pool] = [0, 0, 0, 0, 0]
         tally[0] += 1
-        tally[1] = max(tally[1], instance.units)
-        phase = instance.phase  # looked at once: this is the widest loop of a cycle
+        if tally[1] < instance.units:  # noqa: PLR1730 - half of what a call of max costs
+            tally[1] = instance.units
         ready = phase is Phase.SERVING or phase is Phase.JOINED
         supply = ready or phase is Phase.BOOTING or phase is Phase.REQUESTED
-        uncovered = ready and not instance.covered and instance.workload in part.strict
+        uncovered = ready and not instance.covered and workload in part.strict
         if not supply or uncovered or instance.moving_to:
             tally[4] += 1
             continue
-        count.supply += 1
-        settled = 0 < instance.joined_at <= youngest
-        tally[2] += settled and (instance.busy_units == 0 or instance.workload in part.resuming)
-        tally[3] += instance.busy_units == 0
-    for workload in facts.claims.keys() & facts.unlisted.keys():
-        _count_unlisted(part, count, workload, facts.unlisted[workload])
+        supplies += 1
+        idle = instance.busy_units == 0
+        if idle:
+            tally[3] += 1
+        if (idle or workload in part.resuming) and 0 < instance.joined_at <= youngest:
+            tally[2] += 1
+    count = _Count(slots, in_pool, supplies)
+    for name in facts.claims.keys() & facts.unlisted.keys():
+        _count_unlisted(part, count, name, facts.unlisted[name])
     return count
 
 
@@ -315,25 +336,19 @@ def _need(part: Partition, facts: Facts, contract: Contract) -> Need:
 
 def wanted(part: Partition, placement: Placement, claims: Mapping[str, Claim]) -> tuple[Wanted, ...]:
     """The placement as instances to have: committed ones are the floor first, fallback beyond it."""
-    result = []
+    result: list[Wanted] = []
     floor_left = {name: claim.floor for name, claim in claims.items()}
     for count in placement.counts:
         pool = part.pool_by_name.get(count.pool)
         if pool is None or count.instances == 0:
             continue
-        units = part.units[count.workload, count.pool]
-
-        def want(
-            instances: int, paid: Paid, *, pool: Pool = pool, units: int = units, of: str = count.workload
-        ) -> None:
-            if instances:
-                result.append(Wanted(of, pool.name, pool.project, instances, units, paid))
-
+        workload, project, units = count.workload, pool.project, part.units[count.workload, count.pool]
         if not pool.committed:
-            want(count.instances, Paid.RECLAIMABLE)
+            result.append(Wanted(workload, pool.name, project, count.instances, units, Paid.RECLAIMABLE))
             continue
-        floor = min(count.instances, -(-max(0, floor_left[count.workload]) // units))
-        floor_left[count.workload] -= floor * units
-        want(floor, Paid.FLOOR)
-        want(count.instances - floor, Paid.FALLBACK)
+        floor = min(count.instances, -(-max(0, floor_left[workload]) // units))
+        floor_left[workload] -= floor * units
+        for instances, paid in ((floor, Paid.FLOOR), (count.instances - floor, Paid.FALLBACK)):
+            if instances:
+                result.append(Wanted(workload, pool.name, project, instances, units, paid))
     return tuple(result)

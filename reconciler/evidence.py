@@ -60,11 +60,13 @@ def tally(part: Partition, fleet: Fleet, were_nodes: frozenset[str]) -> Tally:
         if row is None or phase is Phase.GONE:
             continue
         row.count += 1
-        if instance.server and row.accepted < instance.requested_at and phase is not Phase.FAILED:
+        if row.accepted < instance.requested_at and instance.server and phase is not Phase.FAILED:
             row.accepted = instance.requested_at
         if instance.joined_at:
-            nodes.append(instance.name)
-            row.joined += instance.name not in were_nodes
+            name = instance.name
+            nodes.append(name)
+            if name not in were_nodes:
+                row.joined += 1
         if phase is Phase.SERVING or phase is Phase.JOINED:
             row.alive += 1
         elif phase is Phase.BOOTING:

@@ -35,6 +35,6 @@ def outdone(
 
 def _above(mark: Mark | None, owner: tuple[str, str, str], epoch: int, known: Container[str]) -> int:
     """The mark's epoch where another leader of this partition made it, in `epoch` or later; else 0."""
-    if mark is None or mark.epoch < epoch or mark.owner != owner:
+    if mark is None or mark.epoch < epoch or (mark.epoch == epoch and mark.name in known):
         return 0
-    return mark.epoch if mark.epoch > epoch or mark.name not in known else 0
+    return mark.epoch if mark.owner == owner else 0

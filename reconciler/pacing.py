@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from contracts.frozen import replace
+from contracts.frozen import quick, replace
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Bucket:
     """`tokens_milli` thousandths of a call are left at `at`; `rate` calls a second refill it up to `burst`."""

@@ -11,7 +11,6 @@ program first and lets the same steps round it. `auto` chooses by the problem al
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import Literal
 
 from reconciler.placement_greedy import drop_loose, grow, move_for_gain, shrink_excess, trim
@@ -93,26 +92,26 @@ def finish(standing: Standing, moves: list[Move], *, mode: str, bound_micro: int
     shortfalls: list[Shortfall] = []
     excesses: list[BoundState] = []
     cost = 0
-    pools = standing.problem.pools
-    for line in standing.lines:
-        workload = line.need.workload
-        standing_columns = [k for k, lots in enumerate(line.have) if lots]
-        for k in standing_columns:
-            lots = line.have[k]
-            counts.append(Count(workload, pools[line.pools[k]].name, lots * line.per_lot[k]))
-            cost += lots * line.quanta[k] * line.costs[k]
-        if line.unknown_instances:
-            counts.append(Count(line.need.workload, UNKNOWN_POOL, line.unknown_instances))
-        if not line.is_floor:
-            excesses += _excesses(standing, line)
-    for need in standing.problem.needs:
+    names = [pool.name for pool in standing.problem.pools]
+    for need in standing.problem.needs:  # in the order of their names
         floor, rest = standing.line_of(need.workload)
+        placed: list[tuple[str, int]] = []
+        for line in (floor, rest):
+            for k, lots in enumerate(line.have):
+                if lots:
+                    placed.append((names[line.pools[k]], lots * line.per_lot[k]))
+                    cost += lots * line.quanta[k] * line.costs[k]
+        if rest.unknown_instances:
+            placed.append((UNKNOWN_POOL, rest.unknown_instances))
+        placed.sort()
+        counts += [Count(need.workload, pool, instances) for pool, instances in placed]
+        excesses += _excesses(standing, rest)
         if floor.short or rest.short:
             lacks = obstacles(standing, rest if rest.short else floor)
             shortfalls.append(Shortfall(need.workload, floor.short, rest.short, lacks))
     return Placement(
-        counts=tuple(sorted(counts, key=attrgetter("workload", "pool"))),
-        shortfalls=tuple(sorted(shortfalls, key=lambda s: s.workload)),
+        counts=tuple(counts),
+        shortfalls=tuple(shortfalls),
         excesses=tuple(sorted(excesses, key=lambda e: (e.workload, e.scope.value, e.name))),
         moves=tuple(sorted(moves, key=lambda m: (m.workload, m.source, m.target, m.cause.value))),
         exempt=tuple(sorted(line.need.workload for line in standing.lines if line.exempt)),

@@ -247,6 +247,8 @@ def _swap(standing: Standing, line: Line, source: int, targets: Iterable[int]) -
     missing = keep - line.placed
     if missing > 0:
         for target in targets:
+            if target not in line.rooms:
+                continue
             lots = -(-missing // line.quanta[target])
             if target != source and standing.room(line, target, lots) >= lots:
                 standing.add(line, target, lots)

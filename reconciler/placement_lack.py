@@ -40,8 +40,9 @@ def _obstacle(standing: Standing, line: Line, k: int) -> Lack:
     if used + quantum > max(quantum, line.pool_share):
         return Lack.POOL_SHARE
     share = max(quantum, line.group_share) - line.unknown_units
-    if any(line.group_units.get(g, 0) + quantum > share for g in line.groups[k]):
-        return Lack.GROUP_SHARE
+    for group in line.groups[k]:
+        if line.group_units.get(group, 0) + quantum > share:
+            return Lack.GROUP_SHARE
     kept = line.domains[k] not in line.domain_lots or keeps_pools(
         units=line.placed + quantum,
         domains=len(line.domain_lots),

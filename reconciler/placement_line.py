@@ -16,7 +16,7 @@ class Kept:
     """What the plan keeps of one line, leaving and released units left out, those of unknown pool in every scope.
 
     `over_domains` and `over_groups` are the bounds that are exceeded; `domains` and `groups` tell the units of those
-    scopes (and of others: all where anything is near its bound, none where nothing is).
+    scopes, and of others that are near their bound.
     """
 
     domains: dict[int, int]
@@ -54,6 +54,7 @@ class Line:
     idle: dict[int, int] = field(default_factory=dict)
     fresh: dict[int, int] = field(default_factory=dict)
     kept_units: Kept | None = None
+    open_rooms: dict[int, int] | None = None
     placed: int = 0
     unknown_instances: int = 0
     unknown_units: int = 0
@@ -74,7 +75,12 @@ class Line:
     @property
     def short(self) -> int:
         """Units still wanted."""
-        return max(0, self.wanted - self.placed)
+        short = self.wanted - self.placed
+        return short if short > 0 else 0  # noqa: FURB136 - asked all day, and twice as fast as a call of max
+
+    def changed(self) -> None:
+        """What was worked out of the line's units no longer holds; told by whoever changes them."""
+        self.kept_units = self.open_rooms = None
 
     def occupy(self, column: int, units: int) -> None:
         """Counts units as alive in the column's domain and groups."""
@@ -83,27 +89,16 @@ class Line:
         for group in self.groups[column]:
             self.group_units[group] = self.group_units.get(group, 0) + units
 
-    def room_in_bounds(self, k: int) -> int:
-        """How many more lots the line's own bounds take in column `k`; may be negative."""
-        quantum = self.quanta[k]
-        domain = self.domains[k]
-        share = max(quantum, self.pool_share)
-        left = share - self.domain_units.get(domain, 0)
-        share = max(quantum, self.group_share)
-        units = self.group_units
-        for group in self.groups[k]:
-            here = share - units.get(group, 0)
-            if here < left:  # noqa: PLR1730 - the planner's hottest line, and twice as fast as a call of min
-                left = here
-        room = (left - self.unknown_units) // quantum
-        domains = len(self.domain_lots)
-        if room > 0 and domains < self.required:
-            fresh = domain not in self.domain_lots
-            # One lot in a domain that is not used yet never takes the workload further from its count of domains.
-            kept = self.wanted - (self.required - domains - fresh) * self.largest
-            if domains + fresh < self.required:
-                room = min(room, max(int(fresh), (kept - self.placed) // quantum))
-        return room
+    @property
+    def rooms(self) -> dict[int, int]:
+        """How many more lots the line's own bounds take, by column; columns that take none are left out.
+
+        Kept until the line changes: nine of ten columns that a step looks at are refused here, most of them again and
+        again.
+        """
+        if self.open_rooms is None:
+            self.open_rooms = _rooms(self)
+        return self.open_rooms
 
     def drop_empty(self, k: int) -> None:
         """Forgets the column's domain where no lot is left in it."""
@@ -118,45 +113,66 @@ class Line:
         return self.kept_units
 
 
+def _rooms(line: Line) -> dict[int, int]:
+    rooms: dict[int, int] = {}
+    domain_units, group_units, unknown = line.domain_units, line.group_units, line.unknown_units
+    pool_share, group_share = line.pool_share, line.group_share
+    lacking = line.required - len(line.domain_lots)
+    for k, (quantum, domain, groups) in enumerate(zip(line.quanta, line.domains, line.groups, strict=True)):
+        # Conditions, not calls of min and max: this is the planner's hottest loop, and they take twice as long.
+        share = pool_share if pool_share > quantum else quantum  # noqa: FURB136
+        left = share - domain_units.get(domain, 0) - unknown
+        if left < quantum:
+            continue
+        share = group_share if group_share > quantum else quantum  # noqa: FURB136
+        for group in groups:
+            here = share - group_units.get(group, 0) - unknown
+            if here < left:  # noqa: PLR1730
+                left = here
+        if left < quantum:
+            continue
+        room = left // quantum
+        if lacking > 0:
+            fresh = domain not in line.domain_lots
+            if fresh < lacking:
+                # One lot in a domain that is not used yet never takes the workload further from its count of domains.
+                kept = line.wanted - (lacking - fresh) * line.largest
+                room = min(room, max(int(fresh), (kept - line.placed) // quantum))
+        if room > 0:
+            rooms[k] = room
+    return rooms
+
+
 _NOTHING_OVER = Kept({}, {}, {}, {})
 
 
-def _within(line: Line) -> bool:
-    """Whether even all that is alive keeps every bound, so that what the plan keeps need not be counted."""
-    unknown = line.unknown_units
-    return (
-        max(line.domain_units.values(), default=0) + unknown <= line.pool_share
-        and max(line.group_units.values(), default=0) + unknown <= line.group_share
-    )
-
-
 def _kept(line: Line) -> Kept:
-    if _within(line):
+    unknown = line.unknown_units
+    # What is alive is no less than what the plan keeps, so that only scopes where even that is over need be counted.
+    near_domains = {d for d, units in line.domain_units.items() if units + unknown > line.pool_share}
+    near_groups = {g for g, units in line.group_units.items() if units + unknown > line.group_share}
+    if not near_domains and not near_groups:
         return _NOTHING_OVER
     domains: dict[int, int] = {}
     groups: dict[int, int] = {}
-    unknown = line.unknown_units
+    largest_in: dict[int, int] = {}
+    largest_of: dict[int, int] = {}
     for k, lots in enumerate(line.have):
-        if lots:
-            units = lots * line.quanta[k]
-            domain = line.domains[k]
-            domains[domain] = domains.get(domain, unknown) + units
-            for group in line.groups[k]:
-                groups[group] = groups.get(group, unknown) + units
-    over_domains = {d: units for d, units in domains.items() if units > line.pool_share}
-    over_groups = {g: units for g, units in groups.items() if units > line.group_share}
-    if over_domains or over_groups:
-        largest_in: dict[int, int] = {}
-        largest_of: dict[int, int] = {}
-        for k, lots in enumerate(line.have):
-            if lots:
-                quantum = line.quanta[k]
-                domain = line.domains[k]
-                largest_in[domain] = max(largest_in.get(domain, 0), quantum)
-                for group in line.groups[k]:
-                    largest_of[group] = max(largest_of.get(group, 0), quantum)
-        bounds = {d: max(largest_in[d], line.pool_share) for d in over_domains}
-        over_domains = {d: bound for d, bound in bounds.items() if domains[d] > bound}
-        bounds = {g: max(largest_of[g], line.group_share) for g in over_groups}
-        over_groups = {g: bound for g, bound in bounds.items() if groups[g] > bound}
-    return Kept(domains, over_domains, groups, over_groups)
+        if not lots:
+            continue
+        quantum = line.quanta[k]
+        domain = line.domains[k]
+        if domain in near_domains:
+            domains[domain] = domains.get(domain, unknown) + lots * quantum
+            largest_in[domain] = max(largest_in.get(domain, line.pool_share), quantum)
+        if near_groups.isdisjoint(line.groups[k]):
+            continue
+        for group in near_groups.intersection(line.groups[k]):
+            groups[group] = groups.get(group, unknown) + lots * quantum
+            largest_of[group] = max(largest_of.get(group, line.group_share), quantum)
+    return Kept(
+        domains,
+        {d: bound for d, bound in largest_in.items() if domains[d] > bound},
+        groups,
+        {g: bound for g, bound in largest_of.items() if groups[g] > bound},
+    )

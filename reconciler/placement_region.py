@@ -24,6 +24,9 @@ _KEPT_SHAPES = 1_000
 """Classes kept per region; a class changes when the eligible pools of a workload do."""
 
 
+_KEPT_MOSTS = 1_000
+"""Pairs of shares kept per class: one for each size of a workload of it."""
+
 _KEPT_SALTS = 20_000
 """Hashes of names kept per region: workloads and teams of a large one, some MiB."""
 
@@ -47,6 +50,31 @@ class Shape:
     ties: list[int]
     largest: int
     smallest: int
+    _most: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def most(self, pool_share: int, group_share: int) -> int:
+        """The most units that the shares allow over all columns, which must be some; what no exchange can exceed.
+
+        Domains cover all columns, and so do the groups of one rank where every column has that many; each bounds the
+        sum.
+        """
+        key = pool_share, group_share
+        most = self._most.get(key)
+        if most is None:
+            if len(self._most) >= _KEPT_MOSTS:
+                self._most.clear()
+            ranks = range(min(len(groups) for groups in self.groups))
+            covers = [self._covered(self.domains, pool_share)]
+            covers += [self._covered([groups[rank] for groups in self.groups], group_share) for rank in ranks]
+            most = self._most[key] = min(covers)
+        return most
+
+    def _covered(self, places: list[int], share: int) -> int:
+        """The sum of the places' shares, none less than the largest lot of its columns."""
+        most: dict[int, int] = {}
+        for place, quantum in zip(places, self.quanta, strict=True):
+            most[place] = max(most.get(place, share), quantum)
+        return sum(most.values())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

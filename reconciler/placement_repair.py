@@ -34,11 +34,11 @@ Step = tuple[Line, int, int]
 
 def repair(standing: Standing, order: Order) -> int:
     """Serves short lines by exchanges, strictest tier first; returns how many succeeded."""
+    if not any(line.fresh for line in standing.lines):
+        return 0
     short = [
         line for line in standing.lines if line.short and line.addable and not line.is_floor and not _is_full(line)
     ]
-    if not short or not any(line.fresh for line in standing.lines):
-        return 0
     short.sort(key=lambda line: (line.need.tier, standing.salt(line.need.workload)))
     run = _Run(standing, order)
     for line in short:
@@ -52,22 +52,8 @@ def repair(standing: Standing, order: Order) -> int:
 
 
 def _is_full(line: Line) -> bool:
-    """Whether no exchange can place more of the line: the shares of places that cover its columns are used up.
-
-    Domains cover all columns, and so do the groups of one rank where every column has that many; each bounds the sum.
-    """
-    columns = range(line.addable)
-    covers = [[line.domains[k] for k in columns]]
-    ranks = min(len(line.groups[k]) for k in columns)
-    shares = [line.pool_share, *[line.group_share] * ranks]
-    covers += [[line.groups[k][rank] for k in columns] for rank in range(ranks)]
-    for cover, share in zip(covers, shares, strict=True):
-        most: dict[int, int] = {}
-        for k, place in zip(columns, cover, strict=True):
-            most[place] = max(most.get(place, 0), share, line.quanta[k])
-        if sum(most.values()) - line.placed < line.smallest:
-            return True
-    return False
+    """Whether no exchange can place more of the line: the shares of places that cover its columns are used up."""
+    return line.shape.most(line.pool_share, line.group_share) - line.placed < line.smallest
 
 
 def fill(standing: Standing, line: Line, columns: Sequence[int]) -> list[Step]:
@@ -88,15 +74,19 @@ def fill(standing: Standing, line: Line, columns: Sequence[int]) -> list[Step]:
 
 def _fill(standing: Standing, line: Line, columns: Iterable[int], *, beyond: bool) -> list[Step]:
     steps = []
+    rooms = line.rooms
     for k in columns:
         short = line.wanted - line.placed
-        if short <= 0:
+        if short <= 0 or not rooms:
             break
+        if k not in rooms:
+            continue
         lots = -(-short // line.quanta[k]) if beyond else short // line.quanta[k]
         lots = standing.room(line, k, lots)
         if lots:
             standing.add(line, k, lots)
             steps.append((line, k, lots))
+            rooms = line.rooms
     return steps
 
 
@@ -130,9 +120,11 @@ class _Run:
         A small workload is a puzzle of its own: a dozen units in lots of two and four, each in a hall and a power
         domain that hold no other.
         """
+        if not line.fresh:
+            return False
         order = self.order(line)
         largest_first = sorted(order, key=lambda k: -line.quanta[k])
-        if line.fresh and self._refill(line, dict(line.fresh), largest_first):
+        if self._refill(line, dict(line.fresh), largest_first):
             return True
         own = sorted(line.fresh)
         if len(own) > _OWN_COLUMNS:
@@ -173,6 +165,8 @@ class _Run:
         """One more lot for the line by one exchange."""
         standing = self.standing
         for k in self.order(line):
+            if k not in line.rooms:
+                continue
             if standing.room(line, k, 1):
                 standing.add(line, k, 1)
                 return True

@@ -58,35 +58,40 @@ class Standing:
             pair = (_line(region, team, need, is_floor=True), _line(region, team, need, is_floor=False))
             self._by_workload[need.workload] = pair
             self.lines += pair
+        alive = [0] * len(problem.pools)
         for held in problem.held:
-            self._load(held)
+            self._load(held, alive)
+        for pool, instances in enumerate(alive):
+            free = self.free[self.pool_domain[pool]]
+            for i, size in enumerate(self.pool_size[pool]):
+                free[i] -= size * instances
         for line in self.lines:
+            self._charge(line, sum(line.domain_units.values()) + line.unknown_units)
             _seal(line)
 
     def line_of(self, workload: str) -> tuple[Line, Line]:
         """The floor line and the interruptible line of one workload."""
         return self._by_workload[workload]
 
-    def _load(self, held: Held) -> None:
-        pair = self._by_workload[held.workload]
+    def _load(self, held: Held, alive: list[int]) -> None:
+        """Counts what is held into its line, and its instances into those `alive` in each pool."""
+        floor, rest = self._by_workload[held.workload]
+        instances = held.instances
+        staying = instances - held.leaving
         pool = self.region.pool_index.get(held.pool)
         if pool is None:
-            line = pair[1]
-            alive = held.instances * held.units
-            line.unknown_instances += held.instances
-            line.unknown_units += alive
-            line.placed += (held.instances - held.leaving) * held.units
-            self._charge(line, alive)
+            rest.unknown_instances += instances
+            rest.unknown_units += instances * held.units
+            rest.placed += staying * held.units
             return
-        line = pair[0] if self.region.committed[pool] else pair[1]
+        alive[pool] += instances
+        line = floor if self.region.committed[pool] else rest
         column = line.shape.column.get(pool)
         if column is None:
             column = _column(self.region, line, pool, held)
         per_lot = line.per_lot[column]
         quantum = line.quanta[column]
         domain = line.domains[column]
-        instances = held.instances
-        staying = instances - held.leaving
         lots, loose = (staying, 0) if per_lot == 1 else divmod(staying, per_lot)
         if loose:
             line.loose[column] = line.loose.get(column, 0) + loose
@@ -98,20 +103,7 @@ class Standing:
                 line.movable[column] = line.movable.get(column, 0) + min(lots, held.movable // per_lot)
             if held.idle:
                 line.idle[column] = line.idle.get(column, 0) + min(lots, held.idle // per_lot)
-        vcpu, memory, gpu, disk = self.pool_size[pool]
-        free = self.free[domain]
-        free[0] -= vcpu * instances
-        free[1] -= memory * instances
-        free[2] -= gpu * instances
-        free[3] -= disk * instances
-        units = lots * quantum + (loose * quantum) // per_lot + held.leaving * held.units
-        line.domain_units[domain] = line.domain_units.get(domain, 0) + units
-        group_units = line.group_units
-        for group in line.groups[column]:
-            group_units[group] = group_units.get(group, 0) + units
-        amount = units * line.need.milli_ncu
-        self.team_used[line.team] += amount
-        self.team_left[line.team] -= amount
+        line.occupy(column, lots * quantum + (loose * quantum) // per_lot + held.leaving * held.units)
 
     def _charge(self, line: Line, units: int) -> None:
         amount = units * line.need.milli_ncu
@@ -123,7 +115,7 @@ class Standing:
         pool = line.pools[k]
         if self._refused[pool] <= line.per_lot[k]:
             return 0
-        room = most if line.is_floor else min(most, line.room_in_bounds(k))
+        room = most if line.is_floor else min(most, line.rooms.get(k, 0))
         if room <= 0:
             return 0
         room = min(room, self.headroom[pool] // line.per_lot[k])
@@ -142,12 +134,12 @@ class Standing:
         """Whether the line's bounds and its team's limit take one more lot in column `k`, whatever is free there."""
         if self.team_left[line.team] < line.quanta[k] * line.need.milli_ncu:
             return False
-        return line.is_floor or line.room_in_bounds(k) > 0
+        return line.is_floor or k in line.rooms
 
     def add(self, line: Line, k: int, lots: int) -> None:
         """Adds lots that `room` allowed."""
         units = lots * line.quanta[k]
-        line.kept_units = None
+        line.changed()
         line.have[k] += lots
         line.placed += units
         domain = line.domains[k]
@@ -172,7 +164,7 @@ class Standing:
 
     def release(self, line: Line, k: int, lots: int) -> None:
         """Plans the end of standing lots; they stay alive, so neither capacity nor bounds come free in this plan."""
-        line.kept_units = None
+        line.changed()
         line.have[k] -= lots
         line.placed -= lots * line.quanta[k]
         line.domain_lots[line.domains[k]] -= lots
@@ -180,7 +172,7 @@ class Standing:
 
     def restore(self, line: Line, k: int, lots: int) -> None:
         """Takes back a release of this run."""
-        line.kept_units = None
+        line.changed()
         line.have[k] += lots
         line.placed += lots * line.quanta[k]
         domain = line.domains[k]
@@ -201,6 +193,7 @@ class Standing:
 
     def _loosen(self, line: Line, k: int, instances: int) -> None:
         """Counts loose instances out of capacity and bounds (or in again, where negative)."""
+        line.changed()
         self._ask_again(line.domains[k])
         pool = line.pools[k]
         self.headroom[pool] += instances

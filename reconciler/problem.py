@@ -248,6 +248,7 @@ class Shortfall:
     lacks: tuple[Lack, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class BoundState:
     """One bound of one workload: units (or domains, for `Scope.POOLS`) that stand, and the bound."""

@@ -118,12 +118,6 @@ def _add_beside(
             groups[mark.workload][group] += mark.units
 
 
-def committed_lot(part: Partition, workload: str) -> int:
-    """Units that come with one committed instance of the workload, of the largest where several kinds are eligible."""
-    units = (part.eligible_units.get((workload, pool.name), 0) for pool in part.pools if pool.committed)
-    return max(units, default=0) or 1
-
-
 def spend_limits(part: Partition, now: int) -> dict[str, int]:
     """What each authority may spend in a day, in 1e-6 of the currency; without those whose authority has run out."""
     return {

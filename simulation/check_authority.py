@@ -16,6 +16,7 @@ class Valid(Checker):
     """
 
     name = "check_authority.Valid"
+    hears = frozenset({EventType.FALLBACK_RESERVED})
 
     def __init__(self) -> None:
         self._told: set[str] = set()

@@ -23,6 +23,7 @@ class Acts(Checker):
     """Acquisition, replacement, release and fallback purchase happen only on a look that allows them."""
 
     name = "check_blind.Acts"
+    hears = Purse.hears
 
     def __init__(self) -> None:
         self._given_back: dict[str, int] = {}

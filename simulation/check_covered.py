@@ -20,6 +20,7 @@ class Strict(Checker):
     """
 
     name = "check_covered.Strict"
+    hears = Worth.hears
 
     def __init__(self) -> None:
         self._bare: dict[str, int] = {}

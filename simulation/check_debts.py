@@ -27,6 +27,7 @@ class PaidOnce(Checker):
     """
 
     name = "check_debts.PaidOnce"
+    hears = frozenset({EventType.INSTANCE_FAILED, EventType.INSTANCE_REQUESTED})
 
     def __init__(self) -> None:
         self._bought: dict[str, set[str]] = defaultdict(set)

@@ -154,6 +154,7 @@ class Outcomes(Checker):
     """
 
     name = "check_drains.Outcomes"
+    hears = frozenset({EventType.DRAIN_STARTED, EventType.DRAIN_ENDED})
 
     def __init__(self) -> None:
         self._open: dict[str, Event] = {}

@@ -93,6 +93,7 @@ class Cleared(Checker):
     """
 
     name = "check_liveness.Cleared"
+    hears = frozenset({EventType.BREAKER_TRIPPED, EventType.BREAKER_CLEARED, EventType.GUARD_REFUSED})
 
     def __init__(self) -> None:
         self._clear = 0
@@ -122,6 +123,7 @@ class Reached(Checker):
     """With the faults over, what is claimed and placeable runs."""
 
     name = "check_liveness.Reached"
+    hears = Worth.hears
 
     def __init__(self) -> None:
         self._short: dict[str, int] = {}

@@ -48,6 +48,7 @@ class Twins(Checker):
     """
 
     name = "check_owners.Twins"
+    hears = frozenset({EventType.INSTANCE_FAILED})
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}

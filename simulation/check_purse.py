@@ -27,6 +27,8 @@ class Purse:
     reserved in an earlier term than the last pays for nothing that its leader knows of.
     """
 
+    hears = frozenset({EventType.RATE_KNOWN, EventType.FALLBACK_RETURNED, EventType.FALLBACK_RESERVED})
+
     def __init__(self) -> None:
         self._spent: set[str] = set()
         self._reserved: dict[str, list[tuple[int, int, Decimal]]] = defaultdict(list)

@@ -43,6 +43,8 @@ class Checker:
     """One promise. Each method hears a moment after the scene has taken it in, and yields what that breaks."""
 
     name = ""
+    hears: frozenset[EventType] | None = None
+    """The types of event that `on_event` has an ear for; all where it is None. Most events concern few checkers."""
 
     def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
         """A call took effect."""
@@ -118,13 +120,10 @@ class Reader:
         self.scene = Scene(region)
         self.checkers = tuple(checkers)
         self._read: dict[str, int] = {}
-        self._listeners: dict[str, list[tuple[str, Callable[..., Iterator[str]]]]] = {
-            kind: [
-                (checker.name, getattr(checker, f"on_{kind}"))
-                for checker in checkers
-                if getattr(type(checker), f"on_{kind}", None) is not getattr(Checker, f"on_{kind}", None)
-            ]
-            for kind in KINDS
+        self._listeners = {kind: _listening(kind, checkers) for kind in KINDS}
+        self._hearers = {
+            type_: _listening("event", [one for one in checkers if one.hears is None or type_ in one.hears])
+            for type_ in EventType
         }
 
     def see(self, chronicle: Chronicle) -> list[Broken]:
@@ -135,9 +134,8 @@ class Reader:
         for at, _, _, kind, thing in sorted(self._new(chronicle), key=lambda moment: moment[:3]):
             scene.now = at
             TAKE[kind](scene, thing)
-            listeners = self._listeners[kind]
             said = thing if isinstance(thing, tuple) else (thing,)
-            for name, listener in listeners:
+            for name, listener in self._hearers[thing.type] if isinstance(thing, Event) else self._listeners[kind]:
                 for sentence in listener(scene, *said):  # most say nothing, a hundred thousand times a day
                     broken.append(Broken(at, name, sentence))  # noqa: PERF401 - a list of its own costs more
         return broken
@@ -185,6 +183,15 @@ class Reader:
         done = self._read.get(what, 0)
         self._read[what] = max(done, length)
         return range(done, length)
+
+
+def _listening(kind: str, checkers: Iterable[Checker]) -> list[tuple[str, Callable[..., Iterator[str]]]]:
+    """Names and methods of those that listen to this kind of moment."""
+    return [
+        (checker.name, getattr(checker, f"on_{kind}"))
+        for checker in checkers
+        if getattr(type(checker), f"on_{kind}", None) is not getattr(Checker, f"on_{kind}", None)
+    ]
 
 
 def _take_act(scene: Scene, act: Act) -> None:

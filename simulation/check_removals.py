@@ -20,6 +20,7 @@ class Waits(Checker):
     """While a large removal is not approved, nothing is released that only the removal makes superfluous."""
 
     name = "check_removals.Waits"
+    hears = Purse.hears
 
     def __init__(self) -> None:
         self._approved: Ground | None = None

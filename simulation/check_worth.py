@@ -22,6 +22,8 @@ that were seen in its domain and some: whoever estimates with care places there.
 class Worth:
     """Rates as they were told, and hours and losses of each domain as they were."""
 
+    hears = frozenset({EventType.RATE_KNOWN})
+
     def __init__(self) -> None:
         self._hours: dict[str, int] = defaultdict(int)
         self._taken: dict[str, int] = defaultdict(int)

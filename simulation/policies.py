@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from correlation_groups.spread import Shares, limit, lot
 from ledger.causes import Cause
 from ledger.events import Paid
+from pools.model import Pool
 from reconciler.appraisal import Appraisal, Appraiser
 from reconciler.cycle import Decision, Seen
 from reconciler.desired import Partition
@@ -82,30 +83,41 @@ def _fullest(part: Partition, decision: Decision) -> tuple[int, int]:
 
     What leaves is left out; a workload of one gang has no bound.
     """
-    standing: dict[tuple[str, str, bool], list[int]] = {}
     problem = decision.placement.problem
+    rows: dict[str, list[tuple[Pool, int, int]]] = {}
     for held in problem.held if problem else ():
         pool = part.pool_by_name.get(held.pool)
         units = (held.instances - held.leaving) * held.units
-        if pool is None or pool.committed or not units:
-            continue
-        quantum = lot(held.units, part.contract_by_name[held.workload].gang_size).units
-        for is_group, places in ((False, (pool.domain,)), (True, part.groups.get(pool.domain, ()))):
-            for place in places:
-                entry = standing.setdefault((held.workload, place, is_group), [0, 0])
-                entry[0] += units
-                entry[1] = max(entry[1], quantum)
-    fullest = [0, 0]
-    for (workload, _, is_group), (units, quantum) in standing.items():
-        if units * 1000 <= fullest[is_group] * quantum:
-            continue  # a bound is never below its quantum
-        desired = decision.memory.claims[workload].desired
-        if desired <= part.contract_by_name[workload].gang_size:
+        if pool is not None and not pool.committed and units:
+            rows.setdefault(held.workload, []).append((pool, units, held.units))
+    domain = group = 0
+    for workload, standing in rows.items():
+        desired, gang = decision.memory.claims[workload].desired, part.contract_by_name[workload].gang_size
+        if desired <= gang:
             continue
         shares = part.shares[workload]
-        allowed = limit(shares.group_permille if is_group else shares.pool_permille, desired, quantum)
-        fullest[is_group] = max(fullest[is_group], units * 1000 // allowed)
-    return fullest[0], fullest[1]
+        domains: dict[str, int] = {}
+        groups: dict[str, int] = {}
+        largest: dict[str, int] = {}
+        largest_of: dict[str, int] = {}
+        for pool, units, of_one in standing:
+            quantum = lot(of_one, gang).units
+            domains[pool.domain] = domains.get(pool.domain, 0) + units
+            largest[pool.domain] = max(largest.get(pool.domain, 0), quantum)
+            for name in part.groups.get(pool.domain, ()):
+                groups[name] = groups.get(name, 0) + units
+                largest_of[name] = max(largest_of.get(name, 0), quantum)
+        domain = _fuller(domain, domains, largest, shares.pool_permille, desired)
+        group = _fuller(group, groups, largest_of, shares.group_permille, desired)
+    return domain, group
+
+
+def _fuller(fullest: int, units: dict[str, int], largest: dict[str, int], permille: int, desired: int) -> int:
+    """The fullest of these places of one workload, by the `largest` lot in each, where it is fuller than `fullest`."""
+    for place, held in units.items():
+        if held * 1000 > fullest * largest[place]:  # a bound is never below its quantum
+            fullest = max(fullest, held * 1000 // limit(permille, desired, largest[place]))
+    return fullest
 
 
 def ours(part: Partition) -> Policy:
