@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from contracts.frozen import replace
 from ledger.causes import Cause
-from pools.provider import FaultKind, LifecycleKind, Server, Status
+from pools.provider import FaultKind, LifecycleKind, Notice, Server, Status
 from reconciler import billing, unlisted
 from reconciler.absence import bury, fail, found, lose, missing
 from reconciler.doubts import improbable, shown
@@ -47,6 +47,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     sorted_rows = _rows(census, instances, sight, scribe)
     rows = sorted_rows.known
     answered_until, debts = _owing(fleet, census, sight, scribe)
+    _hear_late(census, instances, sight, scribe, skip=frozenset(sorted_rows.found))
     _lifecycle_times(census, instances, sight, scribe)
     for name in sorted_rows.found:
         debts.pop(name, None)  # nothing is owed in its place any more
@@ -229,9 +230,7 @@ def _hear_notices(
     sight: Sight,
     scribe: Scribe,
 ) -> None:
-    taken_back = {notice.id for notice in sight.signals.notices if notice.withdrawn}
-    # that it was taken back is the last word on a notice
-    for notice in sorted(sight.signals.notices, key=lambda said: said.withdrawn or said.id not in taken_back):
+    for notice in _in_order(sight):
         instance = instances.get(notice.name)
         if instance is None:
             census.unheard |= not sight.whole
@@ -243,10 +242,28 @@ def _hear_notices(
             census.events += events
             if earlier:
                 census.notices.append(notice)
-        elif instance.phase is Phase.GONE:  # heard too late to act on; its drain and its loss lead back to it
+
+
+def _hear_late(
+    census: Census, instances: dict[str, Instance], sight: Sight, scribe: Scribe, *, skip: frozenset[str]
+) -> None:
+    """Notices of what is gone: too late to act on, but its drain leads back to them, and so does the loss that the
+    provider's word on its end makes in the same pass. Those that a listing found again (`skip`) hear as the living do.
+    """
+    for notice in _in_order(sight):
+        instance = instances.get(notice.name)
+        if instance is None or instance.name in skip or not means(notice, instance):
+            continue
+        if instance.phase is Phase.GONE or instance.phase is Phase.FAILED:
             late, events, _ = hear(notice, instance, {}, scribe)
             instances[instance.name] = replace(instance, notices=late.notices, notice_events=late.notice_events)
             census.events += events
+
+
+def _in_order(sight: Sight) -> list[Notice]:
+    """What was noticed: that it was taken back is the last word on a notice."""
+    taken_back = {notice.id for notice in sight.signals.notices if notice.withdrawn}
+    return sorted(sight.signals.notices, key=lambda said: said.withdrawn or said.id not in taken_back)
 
 
 def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: Scribe) -> Rows:
