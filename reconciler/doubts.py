@@ -59,6 +59,9 @@ def judge(instance: Instance, ended_at: int, view: NodeView | None, sight: Sight
         return Absence.YOUNG
     if instance.starting and not instance.server:
         return Absence.UNANSWERED
+    if instance.noticed:
+        # that says until when it stands, and its replacement is owed already: nothing is won by believing it sooner
+        return Absence.MISSING
     return Absence.GONE if believable and _outlasted(instance, sight) else Absence.MISSING
 
 
@@ -130,7 +133,7 @@ def accepted(instance: Instance, sight: Sight) -> bool:
 
 
 def _expired(instance: Instance, sight: Sight) -> bool:
-    """Whether its notice explains that it is gone: that says when, and before then the listing alone speaks."""
+    """Whether its notice explains that it is gone: that says when."""
     return instance.noticed and sight.now >= instance.ends_at
 
 

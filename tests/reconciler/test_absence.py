@@ -189,6 +189,16 @@ def test_where_nobody_else_speaks_for_it_enough_whole_listings_over_enough_time_
     assert census.losses[0].at == START
 
 
+def test_listings_alone_end_nothing_before_the_end_that_its_notice_gives() -> None:
+    ends_at = START + 4 * BELIEVED_AFTER_MS
+    known = fleet(replace(HERE, noticed=True, phase=Phase.DRAINING, ends_at=ends_at))
+    drained = {HERE.name: node(HERE, drained="verified")}
+    for now in range(START, ends_at, MINUTE):
+        known = passed(known, sight(now=now, nodes=drained)).fleet
+        assert known.instances[HERE.name].phase is Phase.DRAINING
+    assert after(passed(known, sight(now=ends_at, nodes=drained))).phase is Phase.GONE
+
+
 def test_many_listings_in_a_short_time_are_not_enough() -> None:
     known = fleet(HERE)
     for second in range(60):
