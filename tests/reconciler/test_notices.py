@@ -226,3 +226,13 @@ def test_a_notice_that_comes_with_the_end_of_what_is_gone_stands_in_its_loss(rel
     assert (loss.id, loss.cause) == (f"instance.lost/north/{HERE.name}", Cause.LOST_AFTER_NOTICE)
     assert (loss.caused_by, loss.data["noticed"]) == (told, 1)
     assert told in [event.id for event in late.events]
+
+
+def test_a_notice_that_came_while_its_server_was_held_to_be_gone_stands_when_it_is_found_again() -> None:
+    gone = take(fleet(HERE), sight(), scribe()).fleet
+    late = take(gone, sight(signals=Signals(START, "1", notices=(notice(HERE),))), scribe()).fleet
+    assert late.instances[HERE.name].phase is Phase.GONE
+    found = one(take(late, sight(row(HERE), nodes={HERE.name: node(HERE)}), scribe()))
+    assert (found.phase, found.noticed, found.ends_at) == (Phase.DRAINING, True, START + WINDOW)
+    assert found.cause_event == f"notice.received/north/{notice(HERE).id}/{HERE.name}"
+    assert one(heard(fleet(found), replace(notice(HERE), withdrawn=True))).supply, "and is taken back like any other"
