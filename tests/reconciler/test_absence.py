@@ -215,6 +215,13 @@ def test_the_same_listing_again_is_one_witness() -> None:
     assert known.instances[HERE.name].phase is Phase.SERVING
 
 
+def test_a_create_is_as_young_as_the_slower_of_our_clock_and_the_providers_says() -> None:
+    asked = fleet(replace(HERE, server="", phase=Phase.REQUESTED, started_at=0, joined_at=0, requested_at=START))
+    for now, listed_at in ((START + SECOND, START + 3 * MINUTE), (START + 3 * MINUTE, START + SECOND)):
+        assert after(passed(asked, sight(now=now, listing=listing(at=listed_at)))).phase is Phase.REQUESTED
+    assert after(passed(asked, sight(now=START + MINUTE))).phase is Phase.FAILED
+
+
 # -- found again ------------------------------------------------------------------------------------------------------
 
 

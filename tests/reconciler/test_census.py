@@ -219,15 +219,6 @@ def test_a_create_without_answer_fails_when_no_server_has_its_key() -> None:
     assert [failure.cause for failure in census.failures] == [Cause.CREATE_FAILED]
 
 
-def test_a_create_is_as_young_as_the_slower_of_our_clock_and_the_providers_says() -> None:
-    asked = booting(server="", phase=Phase.REQUESTED, requested_at=START)
-    for now, listed_at in ((START + SECOND, START + 3 * MINUTE), (START + 3 * MINUTE, START + SECOND)):
-        shown = sight(now=now, listing=listing(at=listed_at))
-        assert after(take(fleet(asked), shown, scribe(now))).phase is Phase.REQUESTED
-    both = sight(now=START + MINUTE, listing=listing(at=START + MINUTE))
-    assert after(take(fleet(asked), both, scribe(START + MINUTE))).phase is Phase.FAILED
-
-
 def test_an_improbable_loss_is_not_believed_however_often_it_is_listed() -> None:
     known = fleet(*[instance(n) for n in range(1, 41)])
     shown = [row(instance(n)) for n in range(1, 31)]
