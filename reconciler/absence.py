@@ -107,8 +107,12 @@ def found(gone: Instance, scribe: Scribe) -> tuple[Instance, Event]:
     )
     # who was to lose our mark, and nothing else, was asked for no end
     released = gone.released and (gone.cause is not Cause.DISOWNED_BY_REVIEW or gone.release_event != "")
-    leaving = released or gone.noticed
     word = event_id(EventType.INSTANCE_LOST, scribe.region, billing.life_of(gone))
+    found_at = scribe.now if gone.taken or gone.cause_event == word else gone.found_at
+    ends_at, notice = gone.first_notice
+    if notice and not gone.noticed and not released:  # heard while it was held to be gone
+        gone = replace(gone, noticed=True, ends_at=ends_at, cause=Cause.NOTICE, cause_event=notice)
+    leaving = released or gone.noticed
     phase = Phase.DRAINING if leaving else Phase.JOINED if gone.joined_at else Phase.BOOTING
     back = replace(
         gone,
@@ -118,7 +122,7 @@ def found(gone: Instance, scribe: Scribe) -> tuple[Instance, Event]:
         cause_event=gone.cause_event if leaving else event.id,
         ended_at=0,
         gone_at=0,
-        found_at=scribe.now if gone.taken or gone.cause_event == word else gone.found_at,
+        found_at=found_at,
         unsure_since=scribe.now,
         deregistered=False,
     )

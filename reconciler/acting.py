@@ -123,6 +123,7 @@ class Acting:
         self._instances: dict[str, Instance] = {}
         self._settled: set[str] = set()
         self._twins: set[str] = set()
+        self._landing: dict[str, int] = {}
         self._done = Done(Fleet())
         self._scribe = Scribe(part.region, 0, "", 0, partition=part.name)
 
@@ -299,15 +300,21 @@ class Acting:
 
     def _adopt(self, step: Step) -> None:
         """Put our mark on a server that a reviewed file hands over; it is paid for from now on. Without an answer the
-        mark may be on: then the next listing shows it.
+        mark may be on: then the next listing shows it. While it may still land no other one follows, which would say
+        another time once the first was told.
         """
+        if self.ports.monotonic() < self._landing.get(step.server, 0):
+            self._done.undone.append(step)
+            return
         now = self.ports.clock()
         mark = _mark(self.part, step, self._scribe.epoch, since=now)
         try:
             answered(lambda: self.ports.provider.mark(step.server, mark))
         except EbbtideError as error:
+            self._landing[step.server] = self.ports.monotonic() + self.ports.terms.call
             self._not_done(step, error)
             return
+        self._landing.pop(step.server, None)
         instance = replace(
             requested(step, now, self._scribe.epoch),
             phase=Phase.BOOTING,

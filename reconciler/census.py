@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from contracts.frozen import replace
 from ledger.causes import Cause
-from pools.provider import FaultKind, LifecycleKind, Server, Status
+from pools.provider import FaultKind, LifecycleKind, Notice, Server, Status
 from reconciler import billing, unlisted
 from reconciler.absence import bury, fail, found, lose, missing
 from reconciler.doubts import improbable, shown
@@ -46,7 +46,8 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     instances = dict(fleet.instances)
     sorted_rows = _rows(census, instances, sight, scribe)
     rows = sorted_rows.known
-    answered_until, debts = _owing(fleet, census, sight, scribe)
+    answered_until, debts, paid_up = _owing(fleet, census, sight, scribe)
+    _hear_late(census, instances, sight, scribe, skip=frozenset(sorted_rows.found))
     _lifecycle_times(census, instances, sight, scribe)
     for name in sorted_rows.found:
         debts.pop(name, None)  # nothing is owed in its place any more
@@ -98,6 +99,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         unlisted=unseen,
         sequence=max(fleet.sequence, 1 + _numbered(census, sight)),
         answered_until=answered_until,
+        known=paid_up,
     )
     return census
 
@@ -116,15 +118,31 @@ def _serves(instance: Instance | None) -> bool:
     return instance is not None and instance.supply
 
 
-def _owing(fleet: Fleet, census: Census, sight: Sight, scribe: Scribe) -> tuple[int, dict[str, Debt]]:
-    """Up to when others may have answered what happened, and what is owed, by instance. Where servers of other terms
-    turn up that were asked for behind the last word on what is owed, whoever asked may have paid each debt: it is never
-    paid again, and what is missing comes back as growth.
+def _owing(fleet: Fleet, census: Census, sight: Sight, scribe: Scribe) -> tuple[int, dict[str, Debt], tuple[int, int]]:
+    """Up to when others may have answered what happened, what is owed, by instance, and up to which term and number
+    they are known to have paid. Where servers of other terms turn up, or are said to have been, that were asked for
+    behind the last word on what is owed, whoever asked may have paid each debt: it is never paid again, and what is
+    missing comes back as growth.
     """
-    for back in census.restored:
-        if back.epoch != scribe.epoch and (back.epoch, number_in(back.name, sight.seat)) >= fleet.known:
-            return sight.now, {}
-    return fleet.answered_until, {debt.instance: debt for debt in fleet.debts}
+    term, number = max(_of_others(fleet, census, sight, scribe), default=(-1, 0))
+    if (term, number) >= fleet.known:
+        known = (term, number + 1) if any(fleet.known) else fleet.known
+        return sight.now, {}, known
+    return fleet.answered_until, {debt.instance: debt for debt in fleet.debts}, fleet.known
+
+
+def _of_others(fleet: Fleet, census: Census, sight: Sight, scribe: Scribe) -> list[tuple[int, int]]:
+    """Term and number of what leaders of other terms asked for and this memory did not know; of what came and went the
+    stream alone speaks, and it speaks of old times too: only a last word on what is owed says which of it is news.
+    """
+    marks = [(one.name, one.mark) for one in sight.signals.lifecycle] if any(fleet.known) else []
+    gone = [
+        (mark.epoch, name)
+        for name, mark in marks
+        if mark is not None and mark.owner == sight.owner and name not in fleet.instances
+    ]
+    back = [(back.epoch, back.name) for back in census.restored]
+    return [(term, number_in(name, sight.seat)) for term, name in gone + back if term != scribe.epoch]
 
 
 def _otherwise(
@@ -230,9 +248,7 @@ def _hear_notices(
     sight: Sight,
     scribe: Scribe,
 ) -> None:
-    taken_back = {notice.id for notice in sight.signals.notices if notice.withdrawn}
-    # that it was taken back is the last word on a notice
-    for notice in sorted(sight.signals.notices, key=lambda said: said.withdrawn or said.id not in taken_back):
+    for notice in _in_order(sight):
         instance = instances.get(notice.name)
         if instance is None:
             census.unheard |= not sight.whole
@@ -244,10 +260,28 @@ def _hear_notices(
             census.events += events
             if earlier:
                 census.notices.append(notice)
-        elif instance.phase is Phase.GONE:  # heard too late to act on; its drain and its loss lead back to it
+
+
+def _hear_late(
+    census: Census, instances: dict[str, Instance], sight: Sight, scribe: Scribe, *, skip: frozenset[str]
+) -> None:
+    """Notices of what is gone: too late to act on, but its drain leads back to them, and so does the loss that the
+    provider's word on its end makes in the same pass. Those that a listing found again (`skip`) hear as the living do.
+    """
+    for notice in _in_order(sight):
+        instance = instances.get(notice.name)
+        if instance is None or instance.name in skip or not means(notice, instance):
+            continue
+        if instance.phase is Phase.GONE or instance.phase is Phase.FAILED:
             late, events, _ = hear(notice, instance, {}, scribe)
             instances[instance.name] = replace(instance, notices=late.notices, notice_events=late.notice_events)
             census.events += events
+
+
+def _in_order(sight: Sight) -> list[Notice]:
+    """What was noticed: that it was taken back is the last word on a notice."""
+    taken_back = {notice.id for notice in sight.signals.notices if notice.withdrawn}
+    return sorted(sight.signals.notices, key=lambda said: said.withdrawn or said.id not in taken_back)
 
 
 def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: Scribe) -> Rows:

@@ -47,7 +47,7 @@ def judge(instance: Instance, ended_at: int, view: NodeView | None, sight: Sight
     """
     let_go = instance.released or instance.phase is Phase.FAILED
     unmade = not instance.server and not ended_at
-    if let_go and unmade and sight.listed_at - instance.requested_at < UNSEEN_MS:
+    if let_go and unmade and _age_ms(instance, sight) < UNSEEN_MS:
         return Absence.YOUNG
     if ended_at or instance.end_told or accepted(instance, sight):
         return Absence.GONE
@@ -59,6 +59,9 @@ def judge(instance: Instance, ended_at: int, view: NodeView | None, sight: Sight
         return Absence.YOUNG
     if instance.starting and not instance.server:
         return Absence.UNANSWERED
+    if instance.noticed:
+        # that says until when it stands, and its replacement is owed already: nothing is won by believing it sooner
+        return Absence.MISSING
     return Absence.GONE if believable and _outlasted(instance, sight) else Absence.MISSING
 
 
@@ -111,7 +114,14 @@ def contradicted(instance: Instance, view: NodeView | None, sight: Sight) -> boo
 
 def too_young(instance: Instance, sight: Sight) -> bool:
     """Whether the listing may simply not show it yet: providers list a new server seconds after they made it."""
-    return instance.starting and sight.listed_at - instance.requested_at < UNSEEN_MS
+    return instance.starting and _age_ms(instance, sight) < UNSEEN_MS
+
+
+def _age_ms(instance: Instance, sight: Sight) -> int:
+    """How long before the listing it was asked for, by whichever clock says less: ours wrote down when it was, and may
+    differ from the provider's as far as the guard allows.
+    """
+    return min(sight.now, sight.listed_at) - instance.requested_at
 
 
 def borne_out(instance: Instance, sight: Sight) -> bool:
@@ -130,7 +140,7 @@ def accepted(instance: Instance, sight: Sight) -> bool:
 
 
 def _expired(instance: Instance, sight: Sight) -> bool:
-    """Whether its notice explains that it is gone: that says when, and before then the listing alone speaks."""
+    """Whether its notice explains that it is gone: that says when."""
     return instance.noticed and sight.now >= instance.ends_at
 
 

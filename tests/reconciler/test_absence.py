@@ -189,6 +189,16 @@ def test_where_nobody_else_speaks_for_it_enough_whole_listings_over_enough_time_
     assert census.losses[0].at == START
 
 
+def test_listings_alone_end_nothing_before_the_end_that_its_notice_gives() -> None:
+    ends_at = START + 4 * BELIEVED_AFTER_MS
+    known = fleet(replace(HERE, noticed=True, phase=Phase.DRAINING, ends_at=ends_at))
+    drained = {HERE.name: node(HERE, drained="verified")}
+    for now in range(START, ends_at, MINUTE):
+        known = passed(known, sight(now=now, nodes=drained)).fleet
+        assert known.instances[HERE.name].phase is Phase.DRAINING
+    assert after(passed(known, sight(now=ends_at, nodes=drained))).phase is Phase.GONE
+
+
 def test_many_listings_in_a_short_time_are_not_enough() -> None:
     known = fleet(HERE)
     for second in range(60):
@@ -203,6 +213,13 @@ def test_the_same_listing_again_is_one_witness() -> None:
         known = passed(known, old).fleet
     assert known.instances[HERE.name].missing_listings == 1
     assert known.instances[HERE.name].phase is Phase.SERVING
+
+
+def test_a_create_is_as_young_as_the_slower_of_our_clock_and_the_providers_says() -> None:
+    asked = fleet(replace(HERE, server="", phase=Phase.REQUESTED, started_at=0, joined_at=0, requested_at=START))
+    for now, listed_at in ((START + SECOND, START + 3 * MINUTE), (START + 3 * MINUTE, START + SECOND)):
+        assert after(passed(asked, sight(now=now, listing=listing(at=listed_at)))).phase is Phase.REQUESTED
+    assert after(passed(asked, sight(now=START + MINUTE))).phase is Phase.FAILED
 
 
 # -- found again ------------------------------------------------------------------------------------------------------

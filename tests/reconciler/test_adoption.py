@@ -10,6 +10,7 @@ from ledger.events import EventType, Paid
 from pools.provider import Mark, Server, Status
 from reconciler.adoption import adoption_steps
 from reconciler.fleet import Fleet, Phase
+from reconciler.lease import TERMS
 from reconciler.steps import Step, StepKind
 from tests.reconciler.builders import (
     ADOPTED_SERVER,
@@ -128,6 +129,20 @@ def test_an_adopted_server_serves_its_workload_and_is_paid_for_from_then_on() ->
     region.cycles(13)
     assert region.supply() == 20
     assert "old-forecast-1" in {i.name for i in region.ours(phase=Phase.SERVING)}
+
+
+def test_no_second_mark_follows_one_that_may_still_land() -> None:
+    region = Region()
+    old_server(region)
+    region.cloud.script.fail("mark", error=lambda: Transient("no answer came"))
+    region.cycle()
+    for later in (TERMS.call - 1, 1):
+        assert region.cloud.servers[ADOPTED_SERVER].mark is None
+        region.now += later
+        region.cycle(0)
+    mark = region.cloud.servers[ADOPTED_SERVER].mark
+    assert mark is not None
+    assert mark.since == region.now
 
 
 def test_an_adopted_server_that_never_joins_is_not_deleted_for_it() -> None:

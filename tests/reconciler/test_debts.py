@@ -8,7 +8,7 @@ import pytest
 
 from ledger.causes import Cause
 from ledger.events import EventType
-from pools.provider import Notice, NoticeKind, Signals
+from pools.provider import Lifecycle, LifecycleKind, Notice, NoticeKind, Signals
 from reconciler.census import take
 from reconciler.fleet import Debt, Fleet, Phase
 from reconciler.sight import Census, Sight
@@ -59,6 +59,21 @@ def test_what_others_asked_for_behind_the_last_word_may_have_paid_every_debt(
 ) -> None:
     known = replace(fleet(HERE), debts=(OWED,), known=behind)  # the second of term 1 comes to light
     assert owed(passed(known, shown(said(START - SECOND)), epoch=3)) == ([OWED.instance, HERE.name] if owes else [])
+
+
+@pytest.mark.parametrize(("behind", "owes"), [((1, 3), True), ((1, 2), False), ((0, 0), True)])
+def test_what_others_asked_for_and_lost_again_may_have_paid_as_well(behind: tuple[int, int], owes: bool) -> None:
+    known = replace(fleet(HERE), debts=(OWED,), known=behind)
+    mark = row(THERE).mark  # the second of term 1 came and went
+    ends = tuple(
+        Lifecycle(START - MINUTE, kind, THERE.server, THERE.name, THERE.pool, "", THERE.project, mark)
+        for kind in (LifecycleKind.ACTIVE, LifecycleKind.DELETED)
+    )
+    seen = sight(row(HERE), nodes={HERE.name: node(HERE)}, signals=Signals(START, "1", lifecycle=ends))
+    first = passed(known, seen, epoch=3)
+    assert owed(first) == ([OWED.instance] if owes else [])
+    again = replace(first.fleet, debts=(OWED,))
+    assert owed(passed(again, seen, epoch=3)) == [OWED.instance], "what is said again is no news"
 
 
 def test_nothing_is_owed_in_place_of_what_is_there() -> None:

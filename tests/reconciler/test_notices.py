@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from ledger.causes import Cause
 from ledger.events import EventType
-from pools.provider import Notice, NoticeKind, Signals
+from pools.provider import Lifecycle, LifecycleKind, Notice, NoticeKind, Signals
 from reconciler.census import take
 from reconciler.evidence import _interrupted
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.sight import Census
-from tests.reconciler.builders import SECOND, START, fleet, instance, listing, name, node, part, row, scribe, sight
+from tests.reconciler.builders import (
+    POOL,
+    SECOND,
+    START,
+    fleet,
+    instance,
+    listing,
+    name,
+    node,
+    part,
+    row,
+    scribe,
+    sight,
+)
 
 WINDOW = 120 * SECOND
 
@@ -196,3 +211,28 @@ def test_a_loss_leads_to_the_notice_that_stands() -> None:
     known = heard(fleet(HERE), first, second).fleet
     stays = one(heard(known, replace(first, withdrawn=True)))
     assert stays.first_notice == (START + 2 * WINDOW, f"notice.received/north/{second.id}/{HERE.name}")
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_a_notice_that_comes_with_the_end_of_what_is_gone_stands_in_its_loss(released: bool) -> None:
+    told = f"notice.received/north/{notice(HERE).id}/{HERE.name}"
+    drained = replace(HERE, phase=Phase.DRAINING, released=True, release_event=told)
+    gone = take(fleet(drained if released else HERE), sight(now=START + WINDOW), scribe(START + WINDOW)).fleet
+    assert gone.instances[HERE.name].phase is Phase.GONE
+    end = Lifecycle(START + WINDOW, LifecycleKind.DELETED, HERE.server, HERE.name, POOL, taken=True)
+    said = Signals(START + WINDOW, "1", notices=(notice(HERE),), lifecycle=(end,))
+    late = take(gone, sight(now=START + WINDOW, signals=said), scribe(START + WINDOW))
+    (loss,) = [event for event in late.events if event.type is EventType.INSTANCE_LOST]
+    assert (loss.id, loss.cause) == (f"instance.lost/north/{HERE.name}", Cause.LOST_AFTER_NOTICE)
+    assert (loss.caused_by, loss.data["noticed"]) == (told, 1)
+    assert told in [event.id for event in late.events]
+
+
+def test_a_notice_that_came_while_its_server_was_held_to_be_gone_stands_when_it_is_found_again() -> None:
+    gone = take(fleet(HERE), sight(), scribe()).fleet
+    late = take(gone, sight(signals=Signals(START, "1", notices=(notice(HERE),))), scribe()).fleet
+    assert late.instances[HERE.name].phase is Phase.GONE
+    found = one(take(late, sight(row(HERE), nodes={HERE.name: node(HERE)}), scribe()))
+    assert (found.phase, found.noticed, found.ends_at) == (Phase.DRAINING, True, START + WINDOW)
+    assert found.cause_event == f"notice.received/north/{notice(HERE).id}/{HERE.name}"
+    assert one(heard(fleet(found), replace(notice(HERE), withdrawn=True))).supply, "and is taken back like any other"
