@@ -59,10 +59,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     _hear_notices(census, instances, debts, answered_until, sight, scribe)
     told = ends_told(sight.signals.lifecycle, instances)
     unseen = _unlisted(census, instances, beyond, sight)
-    changed = [instances[name] for name in beyond.instances]
-    changed += islice(
-        instances.values(), len(fleet.instances), None
-    )  # who came back from a mark or is left of the past
+    changed = _to_look_at(beyond, instances, fleet)
     moving = [instance.name for instance in changed if instance.moving_to]
     shown = len(instances) - len(changed)
     believable = not improbable(changed, rows, told, sight, beside=census.beside, shown=shown)
@@ -106,6 +103,11 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         answered_until=answered_until,
     )
     return census
+
+
+def _to_look_at(beyond: Others, instances: Mapping[str, Instance], fleet: Fleet) -> list[Instance]:
+    """Who was not passed by, and who came back from a mark or is left of the past, in the order of `instances`."""
+    return [*map(instances.__getitem__, beyond.instances), *islice(instances.values(), len(fleet.instances), None)]
 
 
 def _numbered(census: Census, sight: Sight) -> int:

@@ -113,12 +113,13 @@ def _all_but_shown(instances: Mapping[str, Instance], sight: Sight, watched: set
                 if (
                     view is not None
                     and row.status is active
-                    and known.server == row.id != ""
-                    and known.pool == row.pool
                     and known.phase is (serving if view.busy_units else joined)
+                    and known.server == row.id
+                    and known.pool == row.pool
                     and known.busy_units == view.busy_units
                     and known.joined_at == view.joined_at
-                    and known.covered == view.covered
+                    and known.covered is view.covered  # identity is cheaper, and whoever has another truth is looked at
+                    and row.id
                     and not (known.missing_since or known.left_at or known.moving_to)
                     and not (view.drained or view.draining_until)
                 ):
