@@ -8,6 +8,7 @@ guard judges whether too many are missing to believe it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 from contracts.frozen import replace
 from ledger.causes import Cause
@@ -18,9 +19,9 @@ from reconciler.doubts import improbable, shown
 from reconciler.drafts import Scribe
 from reconciler.fleet import Debt, Fleet, Instance, Phase, Unlisted, number_in
 from reconciler.hearing import hear
-from reconciler.membership import as_ever, as_node, asked_at
+from reconciler.membership import as_node, asked_at
+from reconciler.passed_by import Others, others
 from reconciler.past import lost, past, step_in, twin_lost, word_owed
-from reconciler.ports import NodeView
 from reconciler.sight import Census, Sight
 from reconciler.sighting import Rows, missed, sort_rows, tell_strays
 from reconciler.twins import ends_told, means, sort_twins
@@ -44,21 +45,20 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     """
     census = Census(fleet)
     instances = dict(fleet.instances)
-    sorted_rows = _rows(census, instances, sight, scribe)
+    beyond = others(fleet.instances, sight)
+    sorted_rows = _rows(census, instances, beyond.rows, sight, scribe)
     rows = sorted_rows.known
     answered_until, debts, paid_up = _owing(fleet, census, sight, scribe)
     _hear_late(census, instances, sight, scribe, skip=frozenset(sorted_rows.found))
     _lifecycle_times(census, instances, sight, scribe)
-    for name in sorted_rows.found:
-        debts.pop(name, None)  # nothing is owed in its place any more
-        instances[name], event = found(instances[name], scribe)
-        census.events.append(event)
+    _find_again(census, instances, debts, sorted_rows.found, scribe)
     _tell_past(census, instances, rows, sight, scribe)
     census.missed = missed(sorted_rows, instances)
     _hear_notices(census, instances, debts, answered_until, sight, scribe)
     told = ends_told(sight.signals.lifecycle, instances)
-    unseen = _unlisted(census, instances, sight)
-    changed, moving = _otherwise(instances, rows, sight.nodes)
+    unseen = _unlisted(census, instances, beyond, sight)
+    changed = _to_look_at(beyond, instances, fleet)
+    moving = [instance.name for instance in changed if instance.moving_to]
     shown = len(instances) - len(changed)
     believable = not improbable(changed, rows, told, sight, beside=census.beside, shown=shown)
     for before in changed:
@@ -104,6 +104,21 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     return census
 
 
+def _to_look_at(beyond: Others, instances: Mapping[str, Instance], fleet: Fleet) -> list[Instance]:
+    """Who was not passed by, and who came back from a mark or is left of the past, in the order of `instances`."""
+    return [*map(instances.__getitem__, beyond.instances), *islice(instances.values(), len(fleet.instances), None)]
+
+
+def _find_again(
+    census: Census, instances: dict[str, Instance], debts: dict[str, Debt], names: Iterable[str], scribe: Scribe
+) -> None:
+    """What was held to be gone and is listed is there, and nothing is owed in its place any more."""
+    for name in names:
+        debts.pop(name, None)
+        instances[name], event = found(instances[name], scribe)
+        census.events.append(event)
+
+
 def _numbered(census: Census, sight: Sight) -> int:
     """The largest number in a name that listing or stream know and the fleet did not. An epoch may serve again where
     store and disks were lost: a number that was ever given is not given again.
@@ -145,24 +160,9 @@ def _of_others(fleet: Fleet, census: Census, sight: Sight, scribe: Scribe) -> li
     return [(term, number_in(name, sight.seat)) for term, name in gone + back if term != scribe.epoch]
 
 
-def _otherwise(
-    instances: Mapping[str, Instance], rows: Mapping[str, Server], nodes: Mapping[str, NodeView]
-) -> tuple[list[Instance], list[str]]:
-    """The instances that are not shown just as they are known, in their order, and the names of those whose work is
-    being taken over. Of a large fleet nearly all are passed by here: no other pass may look at each of them.
-    """
-    changed, moving = [], []
-    for known, row, view in zip(instances.values(), map(rows.get, instances), map(nodes.get, instances), strict=True):
-        if row is None or view is None or not as_ever(known, row, view):
-            changed.append(known)
-        if known.moving_to:
-            moving.append(known.name)
-    return changed, moving
-
-
-def _unlisted(census: Census, instances: Mapping[str, Instance], sight: Sight) -> dict[str, Unlisted]:
+def _unlisted(census: Census, instances: Mapping[str, Instance], beyond: Others, sight: Sight) -> dict[str, Unlisted]:
     """What others show of ours that nobody remembers; what a whole listing lacks of it is unexplained."""
-    unseen = unlisted.unlisted(census.fleet.unlisted, instances, sight)
+    unseen = unlisted.unlisted(census.fleet.unlisted, instances, beyond, sight)
     doubtful = unlisted.counted(unseen, sight)
     census.unexplained += doubtful
     census.beside = len(doubtful)
@@ -284,10 +284,12 @@ def _in_order(sight: Sight) -> list[Notice]:
     return sorted(sight.signals.notices, key=lambda said: said.withdrawn or said.id not in taken_back)
 
 
-def _rows(census: Census, instances: dict[str, Instance], sight: Sight, scribe: Scribe) -> Rows:
+def _rows(
+    census: Census, instances: dict[str, Instance], servers: tuple[Server, ...], sight: Sight, scribe: Scribe
+) -> Rows:
     """The listing's rows that are ours; those the fleet lost come back into `instances`."""
     rows = sort_rows(
-        sight.listing.servers if sight.listing else (),
+        servers,
         instances,
         estate=sight.estate,
         region=sight.region,

@@ -242,21 +242,19 @@ def _count(part: Partition, facts: Facts) -> _Count:
             tally[3] += 1
         if (idle or workload in part.resuming) and 0 < instance.joined_at <= youngest:
             tally[2] += 1
-    count = _Count(slots, in_pool, supplies)
-    for name in facts.claims.keys() & facts.unlisted.keys():
-        _count_unlisted(part, count, name, facts.unlisted[name])
-    return count
+    return _with_unlisted(part, facts, _Count(slots, in_pool, supplies))
 
 
-def _count_unlisted(part: Partition, count: _Count, workload: str, instances: int) -> None:
-    """Servers of which others than a listing know: alive, of the largest size, and in every scope of the bounds. Nobody
-    grows into their place.
+def _with_unlisted(part: Partition, facts: Facts, count: _Count) -> _Count:
+    """The count with servers of which others than a listing know: alive, of the largest size, and in every scope of the
+    bounds. Nobody grows into their place.
     """
-    largest = max(units for (name, _), units in part.units.items() if name == workload)
-    tally = count.slots.setdefault((workload, UNKNOWN_POOL), [0, 0, 0, 0, 0])
-    tally[0] += instances
-    tally[1] = max(tally[1], largest)
-    count.supply += instances
+    for workload in facts.claims.keys() & facts.unlisted.keys():
+        tally = count.slots.setdefault((workload, UNKNOWN_POOL), [0, 0, 0, 0, 0])
+        tally[0] += facts.unlisted[workload]
+        tally[1] = max(tally[1], *(units for (name, _), units in part.units.items() if name == workload))
+        count.supply += facts.unlisted[workload]
+    return count
 
 
 def _domains(part: Partition, facts: Facts, count: _Count) -> tuple[DomainSupply, ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from contracts.frozen import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType
-from pools.provider import Server, Status
 from reconciler.billing import purpose
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Instance, Phase
@@ -16,20 +15,6 @@ from reconciler.ports import NodeView
 
 DRAINED = ("verified", "overrun")
 """How a drain ends after which nothing runs on the node any more."""
-
-
-def as_ever(known: Instance, row: Server, view: NodeView) -> bool:
-    """Whether a node that works is shown just as it is known, as most are in most cycles: then nothing follows."""
-    return (
-        known.phase is (Phase.SERVING if view.busy_units else Phase.JOINED)
-        and row.status is Status.ACTIVE
-        and known.server == row.id
-        and known.pool == row.pool
-        and known.joined_at == view.joined_at
-        and known.busy_units == view.busy_units
-        and known.covered == view.covered
-        and not (known.missing_since or known.left_at or view.drained or view.draining_until)
-    )
 
 
 def as_node(

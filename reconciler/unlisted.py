@@ -10,23 +10,27 @@ listing. Nothing else follows: it comes back from its mark alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import filterfalse
-from operator import attrgetter
 
-from pools.provider import Lifecycle
+from pools.provider import Lifecycle, Server
 from reconciler.billing import ENDS
 from reconciler.doubts import UNSEEN_MS
 from reconciler.fleet import Instance, Unlisted
+from reconciler.passed_by import Others
+from reconciler.ports import NodeView
 from reconciler.sight import Sight
 
 
-def unlisted(before: Mapping[str, Unlisted], instances: Mapping[str, Instance], sight: Sight) -> dict[str, Unlisted]:
-    """What others show now or showed before, and nobody contradicts; `since` is set once a whole listing lacks it."""
-    broken = dict(_rows_without_ids(sight))
+def unlisted(
+    before: Mapping[str, Unlisted], instances: Mapping[str, Instance], beyond: Others, sight: Sight
+) -> dict[str, Unlisted]:
+    """What others show now or showed before, and nobody contradicts; `since` is set once a whole listing lacks it.
+    `beyond` is what was not passed by: a row without an id and a node that nobody remembers never are.
+    """
+    broken = dict(_rows_without_ids(beyond.rows, sight))
     found: dict[str, Unlisted] = {}
-    for name, one in (*before.items(), *broken.items(), *_begun(sight), *_nodes(sight, instances)):
+    for name, one in (*before.items(), *broken.items(), *_begun(sight), *_nodes(beyond.nodes)):
         if name not in instances:
             found.setdefault(name, one)
     shown = _shown(found, sight)
@@ -59,10 +63,10 @@ def _shown(names: Mapping[str, Unlisted], sight: Sight) -> set[str]:
     return called | {row.mark.name for row in rows if row.mark is not None and row.mark.name in names}
 
 
-def _rows_without_ids(sight: Sight) -> Iterator[tuple[str, Unlisted]]:
-    for row in filterfalse(attrgetter("id"), sight.listing.servers if sight.listing else ()):
+def _rows_without_ids(rows: Iterable[Server], sight: Sight) -> Iterator[tuple[str, Unlisted]]:
+    for row in rows:
         mark = row.mark
-        if mark and mark.owner == sight.owner:
+        if not row.id and mark and mark.owner == sight.owner:
             yield mark.name, Unlisted(row.created_at, project=row.project, workload=mark.workload)
 
 
@@ -80,9 +84,9 @@ def _ours(one: Lifecycle, sight: Sight) -> bool:
     return ours and one.project in sight.projects
 
 
-def _nodes(sight: Sight, instances: Container[str]) -> Iterator[tuple[str, Unlisted]]:
-    for name in filterfalse(instances.__contains__, sight.nodes):
-        yield name, Unlisted(sight.nodes[name].joined_at)
+def _nodes(nodes: Mapping[str, NodeView]) -> Iterator[tuple[str, Unlisted]]:
+    for name, view in nodes.items():
+        yield name, Unlisted(view.joined_at)
 
 
 def _told_over(name: str, one: Unlisted, ended: set[tuple[str, str]]) -> bool:
