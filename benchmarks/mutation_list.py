@@ -283,7 +283,7 @@ MUTATIONS = (
     ),
     Mutation(
         "floor-paid-as-lent", "committed capacity is for floors and fallback", "check_floors.Committed",
-        (Edit(DESIRED, "        want(floor, Paid.FLOOR)", "        want(floor, Paid.RECLAIMABLE)"),),
+        (Edit(DESIRED, "in ((floor, Paid.FLOOR), (", "in ((floor, Paid.RECLAIMABLE), ("),),
     ),
     Mutation(
         "floor-not-restored", "a floor that was lost comes back first", "check_floors.Restored",
@@ -359,7 +359,7 @@ MUTATIONS = (
     ),
     Mutation(
         "uncovered-trusted", "strict work moves off what no notice reaches", "check_covered.Strict",
-        (Edit(DESIRED, "        uncovered = ready and not instance.covered and instance.workload in part.strict",
+        (Edit(DESIRED, "        uncovered = ready and not instance.covered and workload in part.strict",
               "        uncovered = False"),),
         faults="agent_dead", needs="agent_dead",
     ),
