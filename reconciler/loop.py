@@ -91,7 +91,7 @@ class Reconciler:
         decision, unpaid = self.reservations.settle(decision, seen, self.memory)
         going, waiting = self.acting.tokens.admit(decision.allowed)
         going = named(going, decision.memory.fleet, self._scribe())
-        going, unwritten = self.owing.settle(decision, seen, going, self.memory)
+        going, unwritten = self.owing.settle(decision, seen, going, self.memory, self.unrecorded)
         waiting += unpaid + unwritten
         if not self._note(decision.memory, decision.events, going):
             # what cannot be written down is not begun; what was agreed before goes on

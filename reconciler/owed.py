@@ -8,7 +8,7 @@ keeps those steps at home. What the store does not say for sure is not paid agai
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from contracts.errors import EbbtideError, Refused
@@ -82,13 +82,19 @@ class Owing:
         return memory
 
     def settle(
-        self, decision: Decision, seen: Seen, going: Sequence[Step], before: Memory
+        self, decision: Decision, seen: Seen, going: Sequence[Step], before: Memory, untold: Sequence[Event]
     ) -> tuple[list[Step], list[Step]]:
-        """Write what is owed once these steps went out; those that may go, and those that stay at home."""
+        """Write what is owed once these steps went out; those that may go, and those that stay at home.
+
+        `untold` are events that the ledger does not have yet. What is owed by a word of our own among them is written
+        once that was told: a successor would pay beside what never failed in the ledger, or name a loss it never had.
+        """
         self._sure = self._sure or (seen.listing is not None and seen.listing.complete and seen.signals.as_of > 0)
         memory = decision.memory
         paid = {step.replaces for step in going if step.replaces}
+        ours = _our_words((*untold, *decision.events))
         debts = tuple(debt for debt in memory.fleet.debts if debt.instance not in paid)
+        debts = tuple(debt for debt in debts if not {debt.instance, debt.cause_event} & ours)
         epoch = memory.epoch if self._sure else 0
         changed = (epoch, debts) != (self._written.epoch, self._written.debts)
         if changed or any(step.kind in ADDS for step in going) or _heard(decision.events):
@@ -162,6 +168,15 @@ def read_owed(raw: bytes) -> Owed:
     except (Refused, ValueError, TypeError, RecursionError):
         return NOTHING
     return read if isinstance(read, Owed) else NOTHING
+
+
+def _our_words(events: Iterable[Event]) -> set[str]:
+    """What nobody else would tell: which instances failed, and losses that were believed without the provider's word
+    (ADR 0025).
+    """
+    failed = {event.instance for event in events if event.type is EventType.INSTANCE_FAILED}
+    lost = (event for event in events if event.type is EventType.INSTANCE_LOST)
+    return failed | {event.id for event in lost if event.id.endswith(f"/{event.instance}/{event.occurred_at}")}
 
 
 def _heard(events: Sequence[Event]) -> bool:

@@ -9,9 +9,10 @@ import pytest
 from contracts.errors import Transient
 from ledger.causes import Cause
 from ledger.events import EventType, Paid
+from pools.script import Boot
 from reconciler.blast_radius import GuardState
 from reconciler.cycle import Memory
-from reconciler.fleet import Debt, Fleet
+from reconciler.fleet import Debt, Fleet, Phase
 from reconciler.owed import NOTHING, Owed, read_owed, succeed, write_owed
 from reconciler.ports import LARGEST_VALUE
 from reconciler.store_faulty import FaultyStore
@@ -110,6 +111,32 @@ def test_what_pays_stays_at_home_until_the_store_has_it() -> None:
     region.cycle()
     assert causes(region, before) == [Cause.NOTICE]
     assert stored(region).debts == ()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_our_own_word_alone_says_is_owed_once_it_was_told(fails: bool) -> None:
+    region = Region().settled(forecast=20)
+    going = region.busy()
+    if fails:
+        region.cloud.notify(region.server_id(going), seconds=600)
+        region.cycle()
+        region.cloud.due[region.ours(phase=Phase.BOOTING)[0].server].outcome = Boot.NO_HOST
+        region.now += 10 * MINUTE
+        region.cloud.settle()
+    else:
+        del region.cloud.servers[region.server_id(going)]
+        region.schedulers.leave(going)
+    region.stop.why = "people look at it"
+    told, type_ = len(region.recorder.events), EventType.INSTANCE_FAILED if fails else EventType.INSTANCE_LOST
+    while type_ not in [event.type for event in region.recorder.events[told:]]:
+        assert region.now < START + 60 * MINUTE
+        before = region.reconciler.memory
+        region.cycle()
+    (owed,) = region.reconciler.memory.fleet.debts
+    assert owed not in before.fleet.debts
+    assert stored(region).debts == ()  # whoever died before it was told left nobody to tell it
+    region.cycle()
+    assert stored(region).debts == (owed,)
 
 
 def test_nothing_is_written_over_another_leaders_word() -> None:
