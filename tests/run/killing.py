@@ -34,8 +34,10 @@ from tests.run.reckoning import Reckoning, reckon
 from tests.run.region import SWAPS, driver, served
 from tests.run.site import Site, lay_site
 
-PASSES_MS = (0, 0, 5_000, 30_000, 180_000)
-"""What passes in the region between a death and the next start."""
+PASSES_MS = (1, 1, 5_000, 30_000, 180_000)
+"""What passes in the region between a death and the next start: something always does, and what two lives saw is told
+under the times of each.
+"""
 
 AIMED = tuple(stage for stage in STAGES for _ in range(3 if stage.partition(" ")[0] in ACTS else 1))
 """Calls that act come seldom: a life that was to end in one often does not make it."""
