@@ -170,7 +170,7 @@ def rule(
             ruling.risks[contract.name] = risk
         if risk.granted:
             ruling.granted[contract.name] = _may_stand(risk, standing, scribe.now)
-    _keep_paid(ruling, risks, claimed=claims, now=scribe.now)
+    _keep_paid(ruling, risks, claimed=claims, now=scribe.now, frozen=frozen)
     return ruling
 
 
@@ -182,12 +182,15 @@ def _may_stand(risk: Risk, standing: Standing, now: int) -> int:
     return min(risk.granted, max(standing.held, ahead - standing.failing))
 
 
-def _keep_paid(ruling: Ruling, risks: Mapping[str, Risk], *, claimed: Mapping[str, Claim], now: int) -> None:
+def _keep_paid(
+    ruling: Ruling, risks: Mapping[str, Risk], *, claimed: Mapping[str, Claim], now: int, frozen: frozenset[str]
+) -> None:
     """Fallback of what lost its contract is granted to the end of the hours that are paid: whether the contract may go
-    is another's to judge, and a person's to approve.
+    is another's to judge, and a person's to approve. Where nobody remembers that end, it stays while all is frozen: the
+    contract may be missing from an outdated commit alone, and the next one that holds renews its hour.
     """
     for name, risk in risks.items():
-        kept = tuple(paid for paid in risk.hours if now < paid.until)
+        kept = tuple(paid for paid in risk.hours if now < paid.until or (not paid.until and name in frozen))
         if name not in claimed and kept:
             ruling.risks[name], ruling.granted[name] = replace(risk, hours=kept), units_of(kept)
 

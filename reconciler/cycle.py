@@ -371,7 +371,9 @@ def _rule(
             elif paid is Paid.FLOOR:
                 on_floor[instance.workload] += instance.units
     everybody = guard.buys_nothing(eyes, part.estate.region(part.region).guard)
-    frozen = frozenset(part.contract_by_name) if everybody else eyes.silent_workloads | eyes.paused_workloads
+    # what stands without a contract is frozen with the rest
+    whole = frozenset(part.contract_by_name) | memory.risks.keys()
+    frozen = whole if everybody else eyes.silent_workloads | eyes.paused_workloads
     return arbiter.rule(
         part.contracts,
         claims=claimed,

@@ -102,9 +102,11 @@ def kind_of(scene: Scene, act: Act) -> str:
         if len(scene.namesakes.get(act.name, ())) > 1:
             return ""  # a second server under one key was decided once; `check_owners` sees to its end
         return "replaced" if scene.pays_debt(act.name) else "acquired"
-    stand = scene.servers.get(act.server)
+    if _returns_fallback(scene, act):
+        return ""  # nor has one that is no node yet, and ends without being asked
     if act.call is Call.ASK_RETURN:
-        return "" if _returns_fallback(scene, act) or _asked_before(scene, act) else "released"
+        return "" if _asked_before(scene, act) else "released"
+    stand = scene.servers.get(act.server)
     released = act.call is Call.DELETE and stand is not None and not stand.joined_at and scene.decided_at(act) < act.at
     return "released" if released else ""
 

@@ -34,7 +34,7 @@ class Acts(Checker):
         if scene.told.get(event.id, scene.now) < scene.now:
             return
         if event.type is EventType.FALLBACK_RETURNED:
-            self._given_back.setdefault(event.workload, scene.now)
+            self._given_back.setdefault(event.workload, _decided_by(scene, event))
         elif event.type is EventType.FALLBACK_RESERVED:
             self._given_back.pop(event.workload, None)
         self._purse.hear(scene, event)
@@ -60,6 +60,13 @@ class Acts(Checker):
         seen = f"as its look at {look.at} could tell"
         for reason in (*_everything(scene, act, look), *_change(scene, act, look), *_purchase(scene, act, look)):
             yield f"{what}: {reason}, {seen}"
+
+
+def _decided_by(scene: Scene, event: Event) -> int:
+    """When a return was agreed at the latest: it may have waited for a disk to be written down, and its leader's clock
+    may be as far behind as an answer may be old.
+    """
+    return min(scene.now, event.occurred_at + scene.ground.limits.listing_age * 1000)
 
 
 def _everything(scene: Scene, act: Act, look: Look) -> Iterator[str]:

@@ -23,7 +23,7 @@ from reconciler.arbiter import (
     rule,
 )
 from reconciler.claims import Claim
-from reconciler.paid_hours import HOUR_MS, RENEW_MS, RETURN_MS
+from reconciler.paid_hours import HOUR_MS, RENEW_MS, RETURN_MS, Hour
 from tests.reconciler.builders import FORECAST, MINUTE, START, contract, scribe
 
 EURO = 1_000_000
@@ -69,7 +69,7 @@ class Purse:
             limits_micro=self.limits,
             day=self.day,
             scribe=scribe(self.now),
-            frozen=frozenset(names) if frozen else frozenset(),
+            frozen=frozenset(names) | self.risks.keys() if frozen else frozenset(),
             kept=frozenset(names) if kept else frozenset(),
             money=money,
         )
@@ -153,6 +153,16 @@ def test_fallback_of_what_lost_its_contract_is_granted_to_the_end_of_its_paid_ho
     purse.contracts = (limited("9.00", "other"),)
     assert purse.cycle(20, wait=HOUR_MS - 1).granted == {FORECAST: 3}
     assert not purse.cycle(20, wait=1).granted
+
+
+@pytest.mark.parametrize(("frozen", "granted"), [(True, {FORECAST: 3}), (False, {})])
+def test_what_nobody_remembers_the_contract_or_the_end_of_stays_while_all_is_frozen(
+    frozen: bool, granted: dict[str, int]
+) -> None:
+    purse = Purse(limited("9.00", "other"))
+    purse.risks = {FORECAST: Risk(hours=(Hour(3),))}
+    for _ in range(2):
+        assert purse.cycle(20, wait=HOUR_MS, frozen=frozen).granted == granted
 
 
 def test_one_bad_cycle_starts_the_half_hour_anew() -> None:

@@ -303,6 +303,21 @@ def test_two_releases_fit_the_window_and_three_do_not() -> None:
         assert ("check_blast.Radius" in story.breaks()) is (count == 3)
 
 
+@pytest.mark.parametrize(("cause", "counts"), [(Cause.AUTHORITY_SPENT, False), (Cause.NEVER_JOINED, True)])
+def test_fallback_that_goes_back_before_it_is_a_node_counts_in_no_window(cause: Cause, counts: bool) -> None:
+    story = grown(LIMITS)
+    story.looks(5)
+    for number in range(3):
+        story.buy(f"b{number}", KEPT, paid="fallback")
+    story.looks(1)
+    for number in range(3):
+        story.event(EventType.RELEASE_ASKED, f"b{number}", cause=cause, instance=f"b{number}", workload=FORECAST)
+    story.looks(1)
+    for number in range(3):
+        story.act(Call.DELETE, f"b{number}")
+    assert ("check_blast.Radius" in story.breaks()) is counts
+
+
 def test_more_than_the_stated_number_may_not_be_acquired_in_a_window() -> None:
     for count in (16, 17):
         story = grown(LIMITS)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ledger.causes import Cause
-from tests.reconciler.builders import REGION
+from ledger.events import EventType
+from tests.reconciler.builders import FORECAST, KEPT, MINUTE, REGION
 from tests.simulation.chronicles import DOMAINS, grown
 
 EVERYTHING: dict[str, dict[str, object]] = {
@@ -65,6 +66,27 @@ def test_nothing_is_given_back_while(seen: dict[str, object]) -> None:
     story.look(**seen)
     story.give_back("r0")
     assert "check_blind.Acts" in story.breaks()
+
+
+@pytest.mark.parametrize(("before", "wrong"), [(10 * MINUTE, False), (MINUTE, True)])
+def test_a_return_that_waited_for_a_disk_to_be_written_down_was_agreed_before(before: int, wrong: bool) -> None:
+    story = grown()
+    paid: dict[str, str | int] = {"amount": "9.00", "currency": "EUR", "authority": "lead", "day": "2026-01-01"}
+    story.event(EventType.FALLBACK_RESERVED, FORECAST, workload=FORECAST, data=paid)
+    story.buy("b", KEPT, paid="fallback")
+    story.settle("b")
+    story.looks(3)
+    story.event(
+        EventType.FALLBACK_RETURNED,
+        FORECAST,
+        cause=Cause.RECLAIMABLE_HELD,
+        workload=FORECAST,
+        occurred_at=story.at - before,
+        data={"authority": "lead"},
+    )
+    story.look(whole=frozenset())
+    story.give_back("b", Cause.RECLAIMABLE_HELD)
+    assert ("check_blind.Acts" in story.breaks()) is wrong
 
 
 def test_nothing_is_lent_where_nobody_told_of_reclaims_for_long() -> None:
