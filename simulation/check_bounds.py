@@ -14,7 +14,7 @@ from ledger.causes import Cause
 from ledger.events import Event, EventType
 from simulation.check_ground import Ground, allowed, quantum
 from simulation.check_reading import Checker
-from simulation.check_scene import Scene, Stand
+from simulation.check_scene import Scene, Stand, slipped
 from simulation.chronicle import Act, Call, Look
 
 MOVE_MS = 60 * 60_000
@@ -48,7 +48,8 @@ class _Moves:
 class Placements(Checker):
     """At each fresh reclaimable server: at most max(1 quantum, ceil(15 % of D)) in its domain and 30 % in each of its
     groups, or what a waiver says; and as long as fewer domains are used than D can fill (8 at most), the units that
-    are needed to reach them are kept for them.
+    are needed to reach them are kept for them. What a deposed leader had in flight is `check_fencing`'s alone: others
+    decided since then what is desired and where it goes, and the list that the call was part of ended with it.
     """
 
     name = "check_bounds.Placements"
@@ -71,7 +72,7 @@ class Placements(Checker):
             return
         ground = scene.ground_of(request.commit if request else "")
         contract, look = ground.contracts.get(act.workload), scene.look_of(act)
-        if contract is None or act.pool not in ground.pools or look is None:
+        if contract is None or act.pool not in ground.pools or look is None or slipped(scene, act):
             return
         claims = {ground.interruptible(act.workload, units) for units in scene.wants.believable(act.workload)}
         gang, most = contract.gang_size, max(claims)

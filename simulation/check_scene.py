@@ -217,6 +217,13 @@ class Scene:
         return cause is not None and cause.type in DEBTS
 
 
+def slipped(scene: Scene, act: Act) -> bool:
+    """Whether the act is the call that a deposed leader had in flight when another term began (DESIGN 9)."""
+    began = scene.epochs.get((act.replica, act.epoch), act.at)
+    next_term = min((at for at in scene.epochs.values() if at > began), default=0)
+    return 0 < act.sent_at < next_term
+
+
 def behind(scene: Scene, look: Look) -> str:
     """Why this look is no ground to reach what is reviewed now: its trouble, or the older commit that Git offers. Who
     is offered that one cannot tell that a newer one was merged.

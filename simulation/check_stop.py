@@ -16,7 +16,8 @@ BEGINS = frozenset({Call.CREATE, Call.MARK, Call.UNMARK, Call.ASK_RETURN})
 
 class Acts(Checker):
     """While stopped, nothing is created, marked, disowned or asked back: five seconds after the stop was thrown, and at
-    once in a cycle whose look saw it.
+    once in a cycle whose look saw it. A call counts when it was begun: nobody can call back what is in flight, be it
+    that its caller stands still in the middle of it for an hour.
     """
 
     name = "check_stop.Acts"
@@ -25,10 +26,10 @@ class Acts(Checker):
         """Judge one act by the switch as it is, and as its replica saw it."""
         if act.call not in BEGINS or not act.fresh:
             return
-        look = scene.looks.get(act.replica)
+        look = scene.look_of(act)
         if act.call is Call.ASK_RETURN and look is not None and scene.decided_at(act) < look.at:
             return  # agreed before
-        late_ms = act.at - scene.stopped_at
+        late_ms = (act.sent_at or act.at) - scene.stopped_at
         if scene.stopped and late_ms > WITHIN_MS:
             yield f"{act.call.value} of {act.name} by {act.replica}, {late_ms} ms after the stop ({scene.stopped})"
         elif look is not None and look.stopped:

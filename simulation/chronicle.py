@@ -38,8 +38,8 @@ class Act:
     `fresh` says that something changed: a create that found its server again, or a return that had been asked for, is
     an act that is not fresh. `stood` is the mark that the server carried before. `answered` says whether the caller
     heard of it. `for_` is the ledger event that the caller gave as its cause, where the call carries one. `ends_at` is
-    the end that ASK_RETURN agreed, and `sent_at` when a call went out that took effect after its caller gave it up (0:
-    it took effect at once).
+    the end that ASK_RETURN agreed, and `sent_at` when a call was begun that took effect later: after its caller gave it
+    up, or stood still in the middle of it (0: it took effect at once).
     """
 
     at: int

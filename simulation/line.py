@@ -60,13 +60,16 @@ class Doom:
 
 
 class Line:
-    """One process's calls. `doom` waits for it in the middle of them, `dead` says that it was killed meanwhile."""
+    """One process's calls. `doom` waits for it in the middle of them, `dead` says that it was killed meanwhile, and
+    `begun_at` when it began the last call that changes something: nothing that it reads later holds that one back.
+    """
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._weather = scene.weather
         self.doom: Doom | None = None
         self.dead = False
+        self.begun_at = 0
 
     def read(self, call: str, effect: Callable[[], Answer]) -> Answer:
         """A question to the provider."""
@@ -85,6 +88,7 @@ class Line:
         """A call that changes something; `lie` is the answer of a success that never was, `late` the effect when nobody
         waits for an answer any more.
         """
+        self.begun_at = self._scene.world.now
         self.reach(before=True, changes=True)
         if side is Side.PROVIDER:
             self._take_time()

@@ -73,7 +73,9 @@ class Witness:
 
     def new(self, call: Call, name: str, **about: object) -> Act:
         """An act of this replica, now."""
+        now = self.scene.world.now
         if self._late is None:
             self.acting()
-        epoch, sent_at = (self.epoch(), 0) if self._late is None else self._late
-        return Act(self.scene.world.now, self.replica, epoch, call, name, sent_at=sent_at, **about)  # type: ignore[arg-type]  # the dataclass checks the names
+        epoch, begun_at = (self.epoch(), self.line.begun_at) if self._late is None else self._late
+        sent_at = begun_at if begun_at < now else 0
+        return Act(now, self.replica, epoch, call, name, sent_at=sent_at, **about)  # type: ignore[arg-type]  # the dataclass checks the names

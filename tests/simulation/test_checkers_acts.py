@@ -88,6 +88,39 @@ def test_few_domains_may_not_take_what_eight_domains_need() -> None:
     assert "check_bounds.Placements" in story.breaks()
 
 
+@pytest.mark.parametrize(("deposed", "begun", "wrong"), [(True, 0, False), (False, 0, True), (True, 2 * MINUTE, True)])
+def test_what_was_in_flight_when_another_term_began_is_no_placement_of_now(
+    *, deposed: bool, begun: int, wrong: bool
+) -> None:
+    """Who stood still within its own term is judged as ever, and so is what a deposed leader began in the next one."""
+    story = Story()
+    story.want(12)
+    story.room()
+    story.look()
+    for number, pool in enumerate(DOMAINS[:3]):
+        story.buy(f"r{number}", pool)
+    story.request("r3", DOMAINS[0])
+    story.wait(1)
+    sent_at = story.at + begun
+    story.wait(MINUTE)
+    if deposed:
+        story.lead("b", 2)
+    story.wait(2 * MINUTE)
+    if deposed:
+        story.lead("c", 3)
+    story.act(
+        Call.CREATE,
+        "r3",
+        epoch=1,
+        pool=DOMAINS[0],
+        workload=FORECAST,
+        units=1,
+        paid="reclaimable",
+        sent_at=sent_at,
+    )
+    assert ("check_bounds.Placements" in story.breaks()) is wrong
+
+
 @pytest.mark.parametrize("leaving", [False, True])
 def test_what_the_same_list_lets_go_keeps_no_domain_from_being_reached(leaving: bool) -> None:
     story = Story()

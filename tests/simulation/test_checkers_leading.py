@@ -37,6 +37,21 @@ def test_a_stop_that_was_taken_off_stops_nothing() -> None:
     assert "check_stop.Acts" not in story.breaks()
 
 
+@pytest.mark.parametrize(("begun", "wrong"), [(0, False), (6000, True)])
+def test_a_stop_calls_nothing_back_that_was_in_flight(*, begun: int, wrong: bool) -> None:
+    """What its caller began counts by when that was: also where a later look of whoever acted saw the stop."""
+    story = grown()
+    story.look()
+    story.request("x", DOMAINS[0])
+    began = story.at + begun
+    story.wait(1)
+    story.told.stops.append(Stopped(story.at, "drill"))
+    story.wait(10 * MINUTE)
+    story.look(stopped="drill")
+    story.act(Call.CREATE, "x", pool=DOMAINS[0], workload="forecast", units=1, paid="reclaimable", sent_at=began)
+    assert ("check_stop.Acts" in story.breaks()) is wrong
+
+
 # -- fencing ----------------------------------------------------------------------------------------------------------
 
 

@@ -300,6 +300,13 @@ def test_a_paused_leader_lets_one_call_slip_at_most() -> None:
     assert sum(act.replica == "a" and act.at > since and act.epoch == 1 for act in deposed) <= 1
 
 
+def test_a_call_in_the_middle_of_which_its_caller_stood_still_says_when_it_was_begun() -> None:
+    world = lived(fault("pause_midway", 20, "before", 3), LOSS)
+    (act,) = (act for act in world.chronicle.acts if act.sent_at)
+    assert act.at == AT + 20 * MINUTE
+    assert LOSS.at < act.sent_at < LOSS.at + MINUTE
+
+
 def test_a_new_leader_waits_the_term_and_one_call_after_a_crash() -> None:
     world = lived(fault("control_down", 20))
     back = AT + 20 * MINUTE
