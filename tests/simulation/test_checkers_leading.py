@@ -169,6 +169,19 @@ def test_nothing_is_bought_under_a_reclaim_that_was_told() -> None:
         assert ("check_reclaims.Acquired" in story.breaks()) is told
 
 
+@pytest.mark.parametrize(("later", "wrong"), [(1, False), (0, True)])
+def test_a_reclaim_that_opened_behind_the_answer_was_not_told_in_that_cycle(later: int, wrong: bool) -> None:
+    """The provider is slow: it answers for its signals, and for its listing seconds later."""
+    story = grown()
+    told_at = story.wait(1000).at
+    story.wait(later)
+    story.reclaim("h1-general-a")
+    story.wait(5000)
+    story.look(told_at=told_at)
+    story.buy("x", DOMAINS[0])
+    assert ("check_reclaims.Acquired" in story.breaks()) is wrong
+
+
 def smaller(maximum: int) -> tuple[str, str, str]:
     return "contracts/tides/forecast.yaml", "maximum: 40", f"maximum: {maximum}"
 
