@@ -132,14 +132,26 @@ def aged(
     )
 
 
-def witnessed(state: GuardState, let_go: Mapping[str, int], grown: Mapping[str, int], now: int) -> GuardState:
-    """The state with what leaders of before released and asked for, as far as it can be told: the windows outlast a
-    takeover. What comes to light again is counted once.
+def witnessed(
+    state: GuardState,
+    let_go: Mapping[str, int],
+    grown: Mapping[str, int],
+    *,
+    now: int,
+    limits: GuardLimits,
+    ahead_ms: int = 0,
+) -> GuardState:
+    """The state, `aged` to `now`, with what leaders of before released and asked for in this window, as far as it can
+    be told: the windows outlast a takeover. What comes to light again is counted once.
+
+    The times are the provider's, which no leap of our clock moves; `ahead_ms` is by how much ours may run ahead of it.
     """
+    horizon = now - limits.window * 1000
 
     def more(known: tuple[tuple[str, int], ...], found: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
         names = {name for name, _ in known}
-        return (*known, *sorted((name, min(at, now)) for name, at in found.items() if name not in names))
+        dated = ((name, min(at + ahead_ms, now)) for name, at in found.items() if name not in names)
+        return (*known, *sorted((name, at) for name, at in dated if at > horizon))
 
     return replace(state, others=more(state.others, let_go), grown=more(state.grown, grown))
 

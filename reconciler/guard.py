@@ -109,10 +109,11 @@ def judge(
     """Which of the steps may go out, and why each other one may not; `let_go` are releases and `grown` acquisitions by
     leaders of before that came to light now, with their times.
     """
-    state = blast_radius.witnessed(state, let_go, grown, eyes.now)
     state = blast_radius.aged(
         state, now=eyes.now, epoch=eyes.epoch, leap_ms=eyes.leap_ms, silent=eyes.silent_workloads, limits=limits
     )
+    ahead_ms = max(0, eyes.now - max(eyes.listed_at, eyes.told_at)) if eyes.clock else 0
+    state = blast_radius.witnessed(state, let_go, grown, now=eyes.now, limits=limits, ahead_ms=ahead_ms)
     blind = _blind(eyes, limits)
     room = blast_radius.rooms(fleet, limits, state)
     left = _quota_left(eyes.quota)

@@ -55,19 +55,24 @@ class Strict(Checker):
 
 def _needed(scene: Scene, workload: str, look: Look, worth: Worth) -> list[str]:
     """Uncovered lent nodes of the workload whose units are part of what carries its claim, where others could."""
+    ground = scene.ground
     serving = [
         s
         for s in scene.by_workload[workload].values()
         if s.joined_at and not s.asked_at and not s.drained and not s.noticed_by(look.at)
     ]
     bare = [s for s in serving if s.paid == "reclaimable" and not s.covered]
-    coming = sum(s.units for s in scene.by_workload[workload].values() if not s.joined_at)
-    covered = sum(s.units for s in serving if s not in bare) + coming
-    if not bare or covered >= min(scene.claims(workload)):
+    if not bare:
         return []
-    (at, room), ground = scene.room, scene.ground
-    closed = {domain for _, domain in scene.closing}
+    coming = [s for s in scene.by_workload[workload].values() if not s.joined_at]
+    covered = [s for s in serving if s not in bare] + coming
     desired = min(ground.interruptible(workload, units) for units in scene.wants.believable(workload))
+    lent = sum(s.units for s in covered if s.paid == "reclaimable")
+    # what only the floor lacks is no lent place: a floor stands on committed capacity (DESIGN 8)
+    if lent >= desired or sum(s.units for s in covered) >= min(scene.claims(workload)):
+        return []
+    at, room = scene.room
+    closed = {domain for _, domain in scene.closing}
     useless = frozenset(s.server for s in bare)
     free = any(
         room.get(name, 0) > 0

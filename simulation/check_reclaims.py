@@ -18,9 +18,9 @@ class Acquired(Checker):
         self._told: dict[str, int] = {}
 
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
-        """When each replica was last told."""
+        """When each replica was last told: a reclaim that opens while its cycle reads on is not known in it."""
         if look.told:
-            self._told[look.replica] = look.at
+            self._told[look.replica] = look.told_at or look.at
         yield from ()
 
     def on_act(self, scene: Scene, act: Act) -> Iterator[str]:

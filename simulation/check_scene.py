@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from ledger.events import Event, EventType
 from simulation.check_ground import Ground
@@ -153,7 +154,7 @@ class Scene:
             "its clock is wrong": not look.clock,
             "its journal cannot be written": not look.disk,
             f"the listing of {', '.join(missing)} is not whole": missing,
-            f"{len(look.hidden)} of {len(self.standing)} servers are not shown": self.improbable(look),
+            f"{len(look.hidden)} servers are not shown": self.improbable(look),
             "no signals came": not look.told,
             f"{', '.join(sorted(look.silent))} does not answer": look.silent,
             "the desired state is not verified": not look.git,
@@ -168,7 +169,7 @@ class Scene:
         share = self.ground.limits.improbable_share
         hidden = (self.servers[server] for server in look.hidden if server in self.servers)
         unexplained = sum(not (0 < stand.asked_at < look.at or stand.noticed_by(look.at)) for stand in hidden)
-        return unexplained >= IMPROBABLE_FLOOR and unexplained * 100 > share * len(self.standing)
+        return unexplained >= IMPROBABLE_FLOOR and unexplained * 100 > share * stood(self, look.at)
 
     def known(self, stand: Stand, look: Look, by: tuple[str, int]) -> bool:
         """Whether who acts under `look` can know that the server is there: it listed it, or asked for it itself; what a
@@ -215,6 +216,15 @@ class Scene:
         request = self.requests.get(name)
         cause = self.events.get(request.caused_by) if request else None
         return cause is not None and cause.type in DEBTS
+
+
+def stood(scene: Scene, at: int) -> int:
+    """How many stood when a cycle looked at `at`: what it ended and made since, at once or later, changes no share of
+    what it saw.
+    """
+    made = sum(stand.created_at >= at for stand in scene.standing.values())
+    ended = takewhile(lambda stand: stand.ended_at >= at, reversed(scene.departed))
+    return len(scene.standing) - made + sum(stand.created_at < at for stand in ended)
 
 
 def slipped(scene: Scene, act: Act) -> bool:

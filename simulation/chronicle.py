@@ -73,7 +73,8 @@ class Look:
     look nor differs from the provider's by more than the estate allows, `disk` that its journal can be written,
     `pending` the bytes in its spool, `stopped` why people stopped it. `leads` is the store's word: it holds the lease.
     `commit` is the one that it holds, the last that Git offered it (empty: nobody can say). `store` says that the store
-    answered each of its calls: it can reserve.
+    answered each of its calls: it can reserve. `told_at` is when the signals were answered, where that was before `at`:
+    the calls behind it may have taken long.
     """
 
     at: int
@@ -92,6 +93,7 @@ class Look:
     hidden: frozenset[str] = frozenset()
     commit: str = ""
     store: bool = True
+    told_at: int = 0
 
 
 @quick

@@ -198,7 +198,7 @@ class Replica:
                 leads=bool(led) and led[-1].replica == self.name and led[-1].epoch == self._epoch(),
                 whole=sight.whole,
                 listed_at=sight.listed_at,
-                told=sight.told,
+                told=sight.told_at > 0,
                 silent=sight.silent,
                 git=process.follower.newest,
                 clock=not moved and abs(self.skew_ms) <= apart_ms,
@@ -208,6 +208,7 @@ class Replica:
                 hidden=sight.hidden,
                 commit=process.follower.commit,
                 store=sight.store,
+                told_at=sight.told_at,
             )
         )
 

@@ -36,7 +36,7 @@ class WiredAnswers:
             said = self._cloud.signals(cursor)
             again = self._cloud.signals("") if weather.on("signals_doubled") else None
             said = garbled_signals(said, again, weather, lost=self._scene.register.lost, names=self._strangers())
-        self._witness.sight.told = True
+        self._witness.sight.told_at = self._scene.world.now
         return said
 
     def _strangers(self) -> list[str]:

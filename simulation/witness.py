@@ -17,11 +17,14 @@ from simulation.scene import Scene
 
 @dataclass
 class Sight:
-    """What one cycle brought, by the world's account; wires fill it in, the replica makes a `Look` of it."""
+    """What one cycle brought, by the world's account; wires fill it in, the replica makes a `Look` of it.
+
+    `told_at` is when signals were answered (0: none were).
+    """
 
     whole: frozenset[str] = frozenset()
     listed_at: int = 0
-    told: bool = False
+    told_at: int = 0
     silent: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
     store: bool = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -15,7 +16,7 @@ from ledger.events import Paid
 from pools.model import InstanceShape
 from pools.provider import ProjectQuota, Quota
 from reconciler.fleet import Fleet, Instance, Phase
-from reconciler.guard import Eyes, GuardState, Verdict, give_back, judge
+from reconciler.guard import NOBODY, Eyes, GuardState, Verdict, give_back, judge
 from reconciler.pacing import RAMP_CYCLES
 from reconciler.second_look import Ground, Spread
 from reconciler.steps import Refusal, Step, StepKind
@@ -72,6 +73,7 @@ def judged(
     limits: GuardLimits = LIMITS,
     state: GuardState = STEADY,
     spread: Spread | None = None,
+    grown: Mapping[str, int] = NOBODY,
 ) -> Verdict:
     return judge(
         steps,
@@ -81,6 +83,7 @@ def judged(
         state=state,
         ground=GROUND,
         spreads={FORECAST: spread} if spread else {},
+        grown=grown,
     )
 
 

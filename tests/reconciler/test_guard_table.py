@@ -292,6 +292,18 @@ def test_what_others_asked_for_may_all_have_been_replacements(before: int, left:
     assert len(judged(*steps, state=replace(SEEN, grown=others), sees=eyes(epoch=4)).allowed) == left
 
 
+@pytest.mark.parametrize(("ahead_s", "leap_s"), [(0, -38_230), (0, -30), (30, 30), (38_230, 38_230), (38_230, 0)])
+def test_what_others_asked_for_counts_though_the_clock_of_an_empty_memory_is_wrong(ahead_s: int, leap_s: int) -> None:
+    """Set back, the clock is right now; else it runs ahead of the provider's, since now or since ever."""
+    found = {name(1): START - 9 * MINUTE, name(2): START - 11 * MINUTE}
+    now = START + ahead_s * SECOND
+    doubted = eyes(now=now, told_at=START, clock="the clock was set", leap_ms=leap_s * SECOND)
+    state = judged(state=GuardState(), sees=doubted, grown=found).state
+    assert state.grown == ((name(1), now - 9 * MINUTE),)
+    sure = eyes(now=START + MINUTE - 1, listed_at=START + MINUTE - 1, leap_ms=START + MINUTE - 1 - now)
+    assert [one for one, _ in judged(state=state, sees=sure).state.grown] == [name(1)]
+
+
 @given(
     st.lists(st.tuples(st.integers(-900, 900), st.integers(1, 40)), max_size=8),
     st.sampled_from([-7200, -60, 0, 60, 7200]),

@@ -346,10 +346,10 @@ def test_what_a_leader_of_before_released_comes_to_light_with_its_time() -> None
 
 
 def test_the_window_of_releases_outlasts_a_takeover() -> None:
-    once = witnessed(GuardState(), {"b": START - MINUTE, "a": START + MINUTE}, {}, START)
-    assert once.others == (("a", START), ("b", START - MINUTE))
-    assert witnessed(once, {"a": START, "b": START}, {}, START + 1) == once
     limits = part().estate.region(REGION).guard
+    once = witnessed(GuardState(), {"b": START - MINUTE, "a": START + MINUTE}, {}, now=START, limits=limits)
+    assert once.others == (("a", START), ("b", START - MINUTE))
+    assert witnessed(once, {"a": START, "b": START}, {}, now=START + 1, limits=limits) == once
     known = fleet(*[instance(n) for n in range(1, 101)])
     full = rooms(known, limits, replace(GuardState(), cycles_since_blind=RAMP_CYCLES))[StepKind.RELEASE].left
     assert rooms(known, limits, replace(once, cycles_since_blind=RAMP_CYCLES))[StepKind.RELEASE].left == full - 2
@@ -364,9 +364,11 @@ def test_the_window_of_acquisitions_outlasts_a_takeover() -> None:
     shown = sight(row(young))
     assert passed(fleet(), shown).grown == {name(1): START - MINUTE}
     assert passed(fleet(young), shown).grown == {}
-    once = witnessed(GuardState(cycles_since_blind=RAMP_CYCLES), {}, {name(1): START - MINUTE}, START)
-    assert witnessed(once, {}, {name(1): START}, START + 1) == once
     limits = part().estate.region(REGION).guard
+    seen = GuardState(cycles_since_blind=RAMP_CYCLES)
+    once = witnessed(seen, {}, {name(1): START - MINUTE}, now=START, limits=limits)
+    assert witnessed(once, {}, {name(1): START}, now=START + 1, limits=limits) == once
+    assert witnessed(seen, {}, {name(1): START - limits.window * 1000}, now=START, limits=limits) == seen
 
     def left(state: GuardState, kind: StepKind = StepKind.ACQUIRE) -> int:
         return rooms(fleet(), limits, state)[kind].left

@@ -114,7 +114,7 @@ class Stage:
         shown = self.looking
         self.looking = replace(shown, leads=True, whole=frozenset({PROJECT}), told=True, silent=frozenset(), git=True)
         self.looking = replace(
-            self.looking, clock=True, disk=True, pending=0, stopped="", hidden=frozenset(), store=True
+            self.looking, clock=True, disk=True, pending=0, stopped="", hidden=frozenset(), store=True, told_at=0
         )
         return shown
 

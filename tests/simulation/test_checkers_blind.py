@@ -6,7 +6,8 @@ import pytest
 
 from ledger.causes import Cause
 from ledger.events import EventType
-from tests.reconciler.builders import FORECAST, KEPT, MINUTE, REGION
+from simulation.chronicle import Call
+from tests.reconciler.builders import FORECAST, KEPT, MINUTE, REGION, with_region
 from tests.simulation.chronicles import DOMAINS, grown
 
 EVERYTHING: dict[str, dict[str, object]] = {
@@ -53,6 +54,17 @@ def test_a_notice_explains_that_a_server_is_hidden() -> None:
         story.look(hidden=frozenset({"s-r0", "s-r1", "s-r2", "s-r3", "s-r4"}))
         story.buy("x", DOMAINS[4])
         assert ("check_blind.Acts" in story.breaks()) is wrong
+
+
+@pytest.mark.parametrize(("share", "wrong"), [(34, False), (33, True)])
+def test_what_goes_in_the_cycle_that_saw_it_makes_no_loss_improbable(share: int, wrong: bool) -> None:
+    """Four of twelve are a third, whatever is deleted before the purchase."""
+    story = grown(with_region(f"    guard: {{improbableShare: {share}}}"))
+    story.look(hidden=frozenset({"s-r0", "s-r1", "s-r2", "s-r3"}))
+    for name in ("r6", "r7"):
+        story.act(Call.DELETE, name)
+    story.buy("x", DOMAINS[4])
+    assert ("check_blind.Acts" in story.breaks()) is wrong
 
 
 def test_nothing_is_blind_on_a_clear_look() -> None:

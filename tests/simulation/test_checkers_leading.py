@@ -7,8 +7,9 @@ import pytest
 from ledger.causes import Cause
 from ledger.events import EventType
 from simulation.chronicle import Call, NodeWord, Stopped
+from simulation.cloud_model import EndCause
 from simulation.faults import Fault
-from tests.reconciler.builders import MINUTE, estate
+from tests.reconciler.builders import MINUTE, REGION, estate
 from tests.simulation.chronicles import DOMAINS, Story, grown
 
 TERM_AND_CALL = 25_000
@@ -169,6 +170,19 @@ def test_nothing_is_bought_under_a_reclaim_that_was_told() -> None:
         assert ("check_reclaims.Acquired" in story.breaks()) is told
 
 
+@pytest.mark.parametrize(("later", "wrong"), [(1, False), (0, True)])
+def test_a_reclaim_that_opened_behind_the_answer_was_not_told_in_that_cycle(later: int, wrong: bool) -> None:
+    """The provider is slow: it answers for its signals, and for its listing seconds later."""
+    story = grown()
+    told_at = story.wait(1000).at
+    story.wait(later)
+    story.reclaim("h1-general-a")
+    story.wait(5000)
+    story.look(told_at=told_at)
+    story.buy("x", DOMAINS[0])
+    assert ("check_reclaims.Acquired" in story.breaks()) is wrong
+
+
 def smaller(maximum: int) -> tuple[str, str, str]:
     return "contracts/tides/forecast.yaml", "maximum: 40", f"maximum: {maximum}"
 
@@ -239,3 +253,16 @@ def test_strict_work_does_not_stay_on_what_no_notice_reaches() -> None:
         story.node("r0", NodeWord.UNCOVERED)
         story.looks(looks)
         assert ("check_covered.Strict" in story.breaks()) is (looks == 12)
+
+
+@pytest.mark.parametrize(("wanted", "wrong"), [(12, True), (11, False)])
+def test_what_a_lost_floor_lacks_is_no_place_that_is_lent(wanted: int, wrong: bool) -> None:
+    """Seven covered lent units are all that goes beyond a floor of four when eleven are wanted."""
+    story = grown()
+    story.want(wanted)
+    story.wait(1)
+    story.node("r7", NodeWord.UNCOVERED)
+    for number in range(4):
+        story.gone(f"f{number}", EndCause.LOST, f"instance.requested/{REGION}/f{number}")
+    story.looks(12)
+    assert ("check_covered.Strict" in story.breaks()) is wrong
