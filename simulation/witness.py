@@ -17,8 +17,11 @@ from simulation.scene import Scene
 
 @dataclass
 class Sight:
-    """What one cycle brought, by the world's account; wires fill it in, the replica makes a `Look` of it."""
+    """What one cycle brought, by the world's account; wires fill it in, the replica makes a `Look` of it. `skew_ms` is
+    how far its clock was from the truth when it asked the first question of its look, right after it had read it.
+    """
 
+    skew_ms: int = 0
     whole: frozenset[str] = frozenset()
     listed_at: int = 0
     told: bool = False
@@ -29,13 +32,16 @@ class Sight:
 
 @dataclass
 class Witness:
-    """Who acts on a wire, and where that is written down; `epoch` is the one that the process believes in."""
+    """Who acts on a wire, and where that is written down; `epoch` is the one that the process believes in, `skew` how
+    far its clock is from the truth now.
+    """
 
     scene: Scene
     line: Line
     replica: str
     epoch: Callable[[], int]
     acting: Callable[[], None]
+    skew: Callable[[], int]
     sight: Sight = field(default_factory=Sight)
     _late: tuple[int, int] | None = None
 
