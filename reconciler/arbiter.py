@@ -244,7 +244,9 @@ def _buy(
         # what stands in for a floor's unit stays until that runs
         stays = min(risk.granted, _whole(standing.floor_owed, standing.lot))
         if now - since >= EXIT_HOLD_MS and not kept and stays < risk.granted:
-            return give_back(ruling, contract, risk, Cause.RECLAIMABLE_HELD, scribe, kept=stays)
+            risk = give_back(ruling, contract, risk, Cause.RECLAIMABLE_HELD, scribe, kept=stays)
+            if not stays:
+                return risk
     elif risk.healthy_since:
         risk = replace(risk, healthy_since=0)
     if not money:

@@ -242,15 +242,16 @@ def _moved_away(inputs: Inputs, moved: list[Instance]) -> Iterable[Step]:
 
 def _emptied(inputs: Inputs, surplus: list[Instance]) -> Iterable[Step]:
     """Releases because less is needed: only what is empty or not there yet. A busy one waits until its units end or
-    fill other nodes: nobody is interrupted to save idle time. Fallback goes back busy or not: nobody's money stands
-    behind it any more, and the arbiter waited until the rest had carried the minimum.
+    fill other nodes: nobody is interrupted to save idle time. So does one that its scheduler does not show, for as long
+    as a join may take: it may be busy, and carry what the rest does not. Fallback goes back busy or not: nobody's money
+    stands behind it any more, and the arbiter waited until the rest had carried the minimum.
     """
     for instance in surplus:
         if instance.starting and instance.cause is Cause.NOTICE:
             yield step_of(StepKind.RELEASE, instance, Cause.NOTICE_WITHDRAWN)
         elif instance.paid is Paid.FALLBACK:
             yield step_of(StepKind.RELEASE, instance, Cause.RECLAIMABLE_HELD)
-        elif not instance.ready or instance.busy_units == 0:
+        elif instance.starting or (instance.ready and instance.busy_units == 0):
             told = inputs.claim_events.get(instance.workload, instance.cause_event)
             yield replace(step_of(StepKind.RELEASE, instance, Cause.CLAIM_SHRANK), cause_event=told)
 

@@ -90,8 +90,11 @@ def page(ruling: Ruling, contract: Contract, risk: Risk, units: int, purse: Purs
 
 
 def give_back(ruling: Ruling, contract: Contract, risk: Risk, cause: Cause, scribe: Scribe, *, kept: int = 0) -> Risk:
-    """Grant no more than `kept` units; what stands beyond them goes back."""
-    if risk.granted:
+    """Grant no more than `kept` units; what stands beyond them goes back. That is told once a cycle: what was to stay
+    goes as well where its hour cannot be renewed.
+    """
+    told = (event for event in ruling.events if event.type is EventType.FALLBACK_RETURNED)
+    if risk.granted and contract.name not in {event.workload for event in told}:
         ruling.events.append(
             scribe.event(
                 EventType.FALLBACK_RETURNED,

@@ -58,7 +58,8 @@ class PaidOnce(Checker):
 
 class ReleasedOnce(Checker):
     """A node is asked back once, and no release leaves less than any claim that may be believed: no second victim. What
-    no node ever heard of, a later leader that does not know of it may decide anew.
+    no node ever heard of, a later leader that does not know of it may decide anew; and a node that drains for nothing
+    any more, since its provider took back the notice that it heard beside the return, is told of the same one again.
     """
 
     name = "check_debts.ReleasedOnce"
@@ -79,7 +80,8 @@ class ReleasedOnce(Checker):
             return
         before = self._asked.setdefault(act.name, act)
         known = act.epoch == before.epoch or self._heard.get(act.name, -1) >= before.at
-        if before.at != act.at and known:
+        repeated = act.for_ != "" and act.for_ == before.for_
+        if before.at != act.at and known and not repeated:
             yield f"{act.name} was asked back at {before.at} and at {act.at}"
         stands = scene.namesakes.get(act.name)
         event = scene.releases.get(act.name)

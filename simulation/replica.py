@@ -36,7 +36,7 @@ START_AGAIN_MS = 30_000
 """A process that cannot start is started again by its supervisor."""
 
 CLOCK_JUMP_MS = 2_000
-"""A clock that moved so much against the true one since the last look of its process has jumped."""
+"""A clock that moved so much against the true one has jumped."""
 
 BOOT_MS = 3_600_000
 """How long a machine ran when its first process started: its monotonic clock begins nowhere near another's."""
@@ -96,7 +96,7 @@ class Replica:
     def start(self) -> bool:
         """A process starts; False when it cannot, or dies at once."""
         line = Line(self.scene)
-        witness = Witness(self.scene, line, self.name, self._epoch, self._acting)
+        witness = Witness(self.scene, line, self.name, self._epoch, self._acting, lambda: self.skew_ms)
         follower = Follower(
             self.scene.host,
             self.scene.weather,
@@ -186,8 +186,8 @@ class Replica:
         self._look_open = False
         scene, sight = self.scene, process.witness.sight
         led = scene.chronicle.led
-        moved = self._looked_with is not None and abs(self.skew_ms - self._looked_with) > CLOCK_JUMP_MS
-        self._looked_with = self.skew_ms
+        moved = jumped(self._looked_with, sight.skew_ms, self.skew_ms)
+        self._looked_with = sight.skew_ms
         region = scene.world.setting.region
         apart_ms = scene.world.setting.estate.region(region).guard.listing_age * 1000
         scene.chronicle.looks.append(
@@ -236,3 +236,12 @@ class Replica:
             holder=self.name,
             terms=TERMS,
         )
+
+
+def jumped(before: int | None, read: int, now: int) -> bool:
+    """Whether a clock that was so far from the truth (in ms) when its process read it for the look before (None: there
+    was none), when it read it for this one, and now, has jumped. One that moved while a look went on is the next one's
+    to tell too; one that was set back before that went by no other time at any look, and nobody can tell.
+    """
+    moves = now - read, read - (read if before is None else before)
+    return max(abs(moved) for moved in moves) > CLOCK_JUMP_MS

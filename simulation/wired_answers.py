@@ -23,6 +23,7 @@ class WiredAnswers:
 
     def signals(self, cursor: str) -> Signals:
         """As the seam promises, or not."""
+        self._witness.sight.skew_ms = self._witness.skew()
         return self._line.read("signals", lambda: self._signals(cursor))
 
     def _signals(self, cursor: str) -> Signals:

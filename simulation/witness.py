@@ -17,11 +17,12 @@ from simulation.scene import Scene
 
 @dataclass
 class Sight:
-    """What one cycle brought, by the world's account; wires fill it in, the replica makes a `Look` of it.
-
+    """What one cycle brought, by the world's account; wires fill it in, the replica makes a `Look` of it. `skew_ms` is
+    how far its clock was from the truth when it asked the first question of its look, right after it had read it;
     `told_at` is when signals were answered (0: none were).
     """
 
+    skew_ms: int = 0
     whole: frozenset[str] = frozenset()
     listed_at: int = 0
     told_at: int = 0
@@ -32,13 +33,16 @@ class Sight:
 
 @dataclass
 class Witness:
-    """Who acts on a wire, and where that is written down; `epoch` is the one that the process believes in."""
+    """Who acts on a wire, and where that is written down; `epoch` is the one that the process believes in, `skew` how
+    far its clock is from the truth now.
+    """
 
     scene: Scene
     line: Line
     replica: str
     epoch: Callable[[], int]
     acting: Callable[[], None]
+    skew: Callable[[], int]
     sight: Sight = field(default_factory=Sight)
     _late: tuple[int, int] | None = None
 

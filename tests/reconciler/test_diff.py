@@ -176,6 +176,14 @@ def test_busy_instances_stay_however_many_are_too_many() -> None:
     assert not found(fleet(instance(1), instance(2), instance(3))).steps
 
 
+def test_a_node_that_its_scheduler_does_not_show_is_not_held_to_be_empty() -> None:
+    """A scheduler that forgets half its nodes shows less supply than there is: the rest must not go with it."""
+    left = [empty(n, left_at=START - 60_000) for n in (1, 2, 3)]
+    assert not found(fleet(*left, instance(4)), want(1)).steps
+    (gone,) = found(fleet(empty(5), instance(4)), want(1)).steps
+    assert (gone.instance, gone.cause) == (name(5), Cause.CLAIM_SHRANK)
+
+
 def test_fallback_goes_back_though_it_is_busy_and_the_floor_beside_it_stays() -> None:
     """Once it is no longer granted nobody's authority pays for it."""
     floor, bought = instance(1, pool=KEPT, paid=Paid.FLOOR), instance(2, pool=KEPT, paid=Paid.FALLBACK)

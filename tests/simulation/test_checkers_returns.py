@@ -26,6 +26,20 @@ def test_what_no_node_heard_of_another_leader_may_decide_anew(heard: bool, anoth
     assert any(" and at " in sentence for sentence in told) is (heard or not another)
 
 
+@pytest.mark.parametrize("decided", [1, 2], ids=["the same return", "another one"])
+def test_a_node_may_be_told_again_of_the_return_that_it_was_asked_for_and_of_no_other(decided: int) -> None:
+    story = grown()
+    story.want(11)
+    story.looks(6)
+    for for_ in (1, decided):
+        about = f"release.asked/{REGION}/r0/{for_}"
+        story.act(Call.ASK_RETURN, "r0", server="", project="", ends_at=story.at + 2 * MINUTE, for_=about)
+        story.node("r0", NodeWord.HEARD, ends_at=story.at + 2 * MINUTE, notice=about)
+        story.wait(5 * MINUTE)
+    told = [b.sentence for b in story.broken() if b.checker == "check_debts.ReleasedOnce"]
+    assert any(" and at " in sentence for sentence in told) is (decided == 2)
+
+
 def test_looks_that_follow_each_other_faster_than_cycles_do_give_no_more_time() -> None:
     story = grown()
     story.want(11)

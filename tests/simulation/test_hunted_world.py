@@ -15,7 +15,7 @@ from simulation.cloud_model import EndCause
 from simulation.faults import KINDS, Fault
 from simulation.hunted import START, HuntedWorld, drawn, hunted, small
 from simulation.line import LATEST_MS
-from simulation.replica import TERMS
+from simulation.replica import TERMS, jumped
 
 MINUTE, HOUR = 60_000, 3_600_000
 AT = START + 80 * MINUTE + 7_000
@@ -324,3 +324,21 @@ def test_agents_that_are_killed_in_a_drain_go_on_with_it_from_their_journal() ->
 def test_what_the_stream_hid_from_the_reconciler_the_nodes_heard_all_the_same() -> None:
     world = two(fault("signals_lost", 60, "", 100), WAVE)
     assert drained_for(world, WAVE)
+
+
+@pytest.mark.parametrize(
+    ("before", "read", "now", "has_jumped"),
+    [
+        (None, 22_000, 22_000, False),  # a process that starts has nothing to compare with
+        (None, 0, 22_000, True),  # it was set after the look had begun: the brake sees it before each step
+        (0, 22_000, 22_000, True),
+        (0, 0, 22_000, True),
+        (0, 0, 0, False),  # so is the look after that one, where it was set right again in between
+        (22_000, 0, 0, True),
+        (0, 2_000, 2_000, False),
+    ],
+)
+def test_a_clock_jumped_where_it_moved_since_the_process_read_it_for_its_last_look(
+    before: int | None, read: int, now: int, has_jumped: bool
+) -> None:
+    assert jumped(before, read, now) is has_jumped
