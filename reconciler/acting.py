@@ -301,13 +301,15 @@ class Acting:
     def _adopt(self, step: Step) -> None:
         """Put our mark on a server that a reviewed file hands over; it is paid for from now on. Without an answer the
         mark may be on: then the next listing shows it. While it may still land no other one follows, which would say
-        another time once the first was told.
+        another time once the first was told. Where an answered one did not last, the next says the same time as was
+        told, and a listing that shows it finds the instance again.
         """
         if self.ports.monotonic() < self._landing.get(step.server, 0):
             self._done.undone.append(step)
             return
+        since = _ours_since(self._instances.get(step.instance), step.server)
         now = self.ports.clock()
-        mark = _mark(self.part, step, self._scribe.epoch, since=now)
+        mark = _mark(self.part, step, self._scribe.epoch, since=since or now)
         try:
             answered(lambda: self.ports.provider.mark(step.server, mark))
         except EbbtideError as error:
@@ -315,6 +317,8 @@ class Acting:
             self._not_done(step, error)
             return
         self._landing.pop(step.server, None)
+        if since:
+            return
         instance = replace(
             requested(step, now, self._scribe.epoch),
             phase=Phase.BOOTING,
@@ -355,6 +359,15 @@ def _window_ms(part: Partition, instance: Instance) -> int:
     """How long a node gets that is asked to drain: its pool's own notice."""
     pool = part.pool_by_name.get(instance.pool)
     return 1000 * (pool.notice_window_s if pool else part.estate.region(part.region).notice_window)
+
+
+def _ours_since(gone: Instance | None, server: str) -> int:
+    """Since when the server is told to be ours, though it is held to be gone: our mark on it was answered, and no
+    listing shows it. 0 when that was never told, or somebody else had it since.
+    """
+    if gone is None or gone.server != server or gone.cause is Cause.DISOWNED_BY_REVIEW:
+        return 0
+    return gone.started_at
 
 
 def _mark(part: Partition, step: Step, epoch: int, *, since: int = 0) -> Mark:

@@ -162,9 +162,14 @@ class Invoice(Checker):
                 yield f"{line.name} costs {owed / HOUR_MS} by the ledger and {line.owed_ms / HOUR_MS} by the invoice"
 
     def _rates_known(self, line: InvoiceLine) -> bool:
-        """Whether each rate of the bill was told, from no later than it was billed."""
+        """Whether each rate of the bill was told, from no later than it was billed. A rate that comes back while the
+        card is silent, and goes again, nobody hears: that the same one was told before another says nothing of it.
+        """
         return all(
-            any(since <= period.start and rate == period.rate for since, rate in self._rates[pool].items())
+            any(
+                period.before <= since <= period.start and rate == period.rate
+                for since, rate in self._rates[pool].items()
+            )
             and not any(period.start < since < period.end for since in self._rates[pool])
             for pool, period in line.periods
         )

@@ -152,11 +152,12 @@ class Happening:
 
 @dataclass(frozen=True, slots=True)
 class RatePeriod:
-    """A rate per instance-hour that held in [start, end)."""
+    """A rate per instance-hour that held in [start, end); the one before it came into force at `before`, 0 for none."""
 
     start: int
     end: int
     rate: Decimal
+    before: int = 0
 
 
 @dataclass(frozen=True, slots=True)

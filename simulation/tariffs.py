@@ -71,7 +71,8 @@ class Tariff:
             until = self._starts[index + 1] if index + 1 < len(self._starts) else end
             low, high = max(start, self._starts[index]), min(end, until)
             if low < high:
-                found.append(RatePeriod(low, high, self._rates[index]))
+                before = self._starts[index - 1] if index else 0
+                found.append(RatePeriod(low, high, self._rates[index], before))
         return tuple(found)
 
     def _rate(self) -> Decimal:

@@ -145,6 +145,27 @@ def test_no_second_mark_follows_one_that_may_still_land() -> None:
     assert mark.since == region.now
 
 
+def test_a_mark_that_was_answered_and_not_put_on_is_put_on_again_with_the_time_that_was_told() -> None:
+    region = Region()
+    unmarked = old_server(region)
+    region.cycle()
+    since = region.now
+    region.cloud.servers[ADOPTED_SERVER] = unmarked
+    for _ in range(12):
+        region.cycle()
+        mark = region.cloud.servers[ADOPTED_SERVER].mark
+        if mark is not None:
+            break
+    assert mark is not None
+    assert mark.since == since < region.now
+    region.cycle()
+    told = [e for e in region.recorder.events if e.instance == "old-forecast-1"]
+    for type_ in (EventType.INSTANCE_REQUESTED, EventType.INSTANCE_STARTED):
+        assert {e.occurred_at for e in told if e.type is type_} == {since}
+    assert [e.type for e in told][-1] is EventType.INSTANCE_FOUND
+    assert "old-forecast-1" in {i.name for i in region.reconciler.memory.fleet.alive()}
+
+
 def test_an_adopted_server_that_never_joins_is_not_deleted_for_it() -> None:
     region = Region()
     old_server(region)

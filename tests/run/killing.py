@@ -25,6 +25,7 @@ import numpy as np
 
 from ebbtide import compile, keys, run, run_live, sign  # noqa: A004, F401 - loaded once, for every child
 from ebbtide.__main__ import main as command
+from pools.exclusion import LONGEST_BACK_OFF_MS
 from pools.gamma_table import quantile_over_mean
 from pools.interruption import Outlook
 from reconciler import placement_full  # noqa: F401 - the same
@@ -147,7 +148,9 @@ class Killing:
             raise RuntimeError(f"a child ended with {code}: {self.log()}")
 
     def go_on(self, kills: int, link: SandboxLink) -> None:
-        """Kill so often, then let everything settle and reckon."""
+        """Kill so often, then let everything settle, at once and again when no exclusion of a pool lasts any more, and
+        reckon.
+        """
         began = time.monotonic()
         while self.report.kills < kills:
             self.once()
@@ -155,9 +158,11 @@ class Killing:
             if passes:
                 link.ask("pass", int, passes)
         (self.socket.parent / "calm").touch()
-        link.ask("pass", int, 20 * 60_000)
-        settled = self.wait(self.start(self.words("--cycles", "60", "--until-idle")))
-        self.report.reckoning = reckon(self.socket, self.state, link, settled=settled == 0)
+        settled = True
+        for quiet in (20 * 60_000, LONGEST_BACK_OFF_MS):
+            link.ask("pass", int, quiet)
+            settled &= self.wait(self.start(self.words("--cycles", "60", "--until-idle"))) == 0
+        self.report.reckoning = reckon(self.socket, self.state, link, settled=settled)
         self.report.seconds = time.monotonic() - began
 
 

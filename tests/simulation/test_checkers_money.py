@@ -88,6 +88,23 @@ def test_a_rate_that_never_became_known_is_no_fault_of_the_sum() -> None:
     assert "check_money.Invoice" not in {b.checker for b in story.broken(closed=False)}
 
 
+@pytest.mark.parametrize("heard", [False, True])
+def test_a_rate_that_comes_back_unheard_is_no_fault_of_the_sum(heard: bool) -> None:
+    story = eventful()
+    story.close_books()
+    line = next(line for line in story.told.invoice if line.name == "r0")
+    pool, period = line.periods[0]
+    (known,) = (e for e in story.all_events() if e.type is EventType.RATE_KNOWN and e.pool == pool)
+    between = known.occurred_at + 1, Decimal("0.2")
+    assert between[0] < period.start
+    told = {"rate": str(between[1]), "effective_from": between[0]}
+    story.event(EventType.RATE_KNOWN, f"{pool}/{between[0]}", pool=pool, data={**known.data, **told})
+    since = known.occurred_at if heard else between[0]
+    back = replace(line, periods=((pool, replace(period, before=since)),))
+    story.told.invoice = tuple(back if each is line else each for each in story.told.invoice)
+    assert ("check_money.Invoice" in {b.checker for b in story.broken(closed=False)}) is heard
+
+
 DAY = dt.datetime.fromtimestamp(START / 1000, tz=ZoneInfo("Europe/Oslo")).date().isoformat()
 
 
