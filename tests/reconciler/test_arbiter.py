@@ -236,21 +236,6 @@ def test_fallback_that_stands_in_for_a_lost_floor_stays_until_the_floor_is_back(
     assert not purse.cycle(9, fallback=1, wait=MINUTE).granted
 
 
-@pytest.mark.parametrize(("euros", "granted", "reserved"), [(40, {FORECAST: 2}, 6), (3, {}, 3)])
-def test_what_stays_for_a_floor_is_renewed_in_the_cycle_in_which_the_rest_goes_back(
-    euros: int, granted: dict[str, int], reserved: int
-) -> None:
-    # an hour for three; then half an hour without anybody and the next hour, for the two that stay
-    purse = Purse(authority_micro=euros * EURO).bought()
-    purse.cycle(11, fallback=3, floor_owed=2)
-    ruling = purse.cycle(11, fallback=3, wait=HOUR_MS + HOUR_MS // 2, floor_owed=2)
-    assert ruling.granted == granted
-    assert purse.wallet.reserved_micro == {LEAD: reserved * EURO}
-    returned = [event for event in ruling.events if event.type is EventType.FALLBACK_RETURNED]
-    assert [event.cause for event in returned] == [Cause.RECLAIMABLE_HELD]
-    assert ruling.risks[FORECAST].spent is not bool(granted)
-
-
 def test_without_a_rate_nothing_is_bought() -> None:
     purse = Purse()
     purse.cycle(5, rate=None)

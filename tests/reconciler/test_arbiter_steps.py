@@ -7,6 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import pytest
+
+from ledger.causes import Cause
+from ledger.events import EventType
 from reconciler.arbiter import (
     ENTRY_WAIT_MS,
     FRESH_LOTS,
@@ -16,7 +20,7 @@ from reconciler.arbiter import (
     rule,
 )
 from reconciler.claims import Claim
-from reconciler.paid_hours import Hour
+from reconciler.paid_hours import HOUR_MS, Hour
 from tests.reconciler.builders import FORECAST, MINUTE, START, contract, scribe
 from tests.reconciler.test_arbiter import Purse
 
@@ -74,3 +78,18 @@ def test_an_hour_that_nobody_remembers_the_end_of_buys_nothing_without_money() -
     assert purse.risks[FORECAST].granted == 3
     assert purse.cycle(7, fallback=2, held=2).granted == {FORECAST: 3}
     assert purse.wallet.by_workload == {FORECAST: 3 * RATE}
+
+
+@pytest.mark.parametrize(("euros", "granted", "reserved"), [(40, {FORECAST: 2}, 6), (3, {}, 3)])
+def test_what_stays_for_a_floor_is_renewed_in_the_cycle_in_which_the_rest_goes_back(
+    euros: int, granted: dict[str, int], reserved: int
+) -> None:
+    # an hour for three; then half an hour without anybody and the next hour, for the two that stay
+    purse = Purse(authority_micro=euros * EURO).bought()
+    purse.cycle(11, fallback=3, floor_owed=2)
+    ruling = purse.cycle(11, fallback=3, wait=HOUR_MS + HOUR_MS // 2, floor_owed=2)
+    assert ruling.granted == granted
+    assert purse.wallet.reserved_micro == {LEAD: reserved * EURO}
+    returned = [event for event in ruling.events if event.type is EventType.FALLBACK_RETURNED]
+    assert [event.cause for event in returned] == [Cause.RECLAIMABLE_HELD]
+    assert ruling.risks[FORECAST].spent is not bool(granted)
