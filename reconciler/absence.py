@@ -82,7 +82,7 @@ def bury(census: Census, instances: dict[str, Instance], gone: Instance, sight: 
     it when no late or untrue listing shows it any more.
     """
     gone_at = gone.gone_at or sight.now
-    since, open_ = gone.missing_since, gone.started_at and not gone.ended_at
+    since, open_ = gone.missing_since, gone.billed
     if not sight.heard or (since and open_ and not sight.heard_beyond(since)):
         return
     after = closed(census, gone, since or sight.now, scribe)
@@ -131,7 +131,7 @@ def found(gone: Instance, scribe: Scribe) -> tuple[Instance, Event]:
 
 def closed(census: Census, instance: Instance, at: int, scribe: Scribe) -> Instance:
     """No longer billed: from the time that the provider told, or else from `at`."""
-    if instance.started_at and not instance.ended_at:
+    if instance.billed:
         instance = replace(instance, ended_at=at)
         census.events.append(billing.ended(instance, at=at, scribe=scribe, believed=True))
     return instance

@@ -360,9 +360,9 @@ def _rule(
         paid = instance.paid
         if paid is Paid.FALLBACK and instance.project not in eyes.complete_projects:
             unseen.add(instance.workload)
-        if instance.paid is Paid.FALLBACK and instance.supply:
+        if paid is Paid.FALLBACK and instance.supply:
             held[instance.workload] += instance.units
-        elif instance.paid is Paid.FALLBACK and instance.phase is Phase.FAILED and instance.billed:
+        elif paid is Paid.FALLBACK and instance.phase is Phase.FAILED and instance.billed:
             failing[instance.workload] += instance.units
         if instance.ready:
             running[instance.workload] += instance.units

@@ -12,7 +12,7 @@ from ledger.events import Event, EventType
 from simulation.check_blast import RETURNS
 from simulation.check_purse import Purse
 from simulation.check_reading import Checker
-from simulation.check_scene import Scene, stood
+from simulation.check_scene import Scene, stood, unexplained_in
 from simulation.chronicle import Act, Call, Look
 
 GROWS = frozenset({Call.CREATE, Call.MARK})
@@ -81,7 +81,7 @@ def _everything(scene: Scene, act: Act, look: Look) -> Iterator[str]:
     if project not in look.whole:
         yield f"the listing of {project or '(no project)'} is not proven complete"
     if scene.improbable(look):
-        yield f"{len(look.hidden)} of {stood(scene, look.at)} servers are gone at once and nothing explains it"
+        yield f"{unexplained_in(scene, look)} of {stood(scene, look.at)} servers are gone at once and nothing explains it"
 
 
 def _project(scene: Scene, act: Act) -> str:

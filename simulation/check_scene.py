@@ -166,9 +166,7 @@ class Scene:
         """Whether the look's listing, called whole, hides an improbable share of what stands (DESIGN 10). That a server
         is gone which its provider gave notice for, or which was asked back, needs no other explanation.
         """
-        share = self.ground.limits.improbable_share
-        hidden = (self.servers[server] for server in look.hidden if server in self.servers)
-        unexplained = sum(not (0 < stand.asked_at < look.at or stand.noticed_by(look.at)) for stand in hidden)
+        share, unexplained = self.ground.limits.improbable_share, unexplained_in(self, look)
         return unexplained >= IMPROBABLE_FLOOR and unexplained * 100 > share * stood(self, look.at)
 
     def known(self, stand: Stand, look: Look, by: tuple[str, int]) -> bool:
@@ -216,6 +214,12 @@ class Scene:
         request = self.requests.get(name)
         cause = self.events.get(request.caused_by) if request else None
         return cause is not None and cause.type in DEBTS
+
+
+def unexplained_in(scene: Scene, look: Look) -> int:
+    """How many servers the look's listing hides whose end was neither noticed nor asked for."""
+    hidden = (scene.servers[server] for server in look.hidden if server in scene.servers)
+    return sum(not (0 < stand.asked_at < look.at or stand.noticed_by(look.at)) for stand in hidden)
 
 
 def stood(scene: Scene, at: int) -> int:
