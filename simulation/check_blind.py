@@ -81,7 +81,8 @@ def _everything(scene: Scene, act: Act, look: Look) -> Iterator[str]:
     if project not in look.whole:
         yield f"the listing of {project or '(no project)'} is not proven complete"
     if scene.improbable(look):
-        yield f"{unexplained_in(scene, look)} of {stood(scene, look.at)} servers are gone at once and nothing explains it"
+        gone, of = unexplained_in(scene, look), stood(scene, look.at)
+        yield f"{gone} of {of} servers are gone at once and nothing explains it"
 
 
 def _project(scene: Scene, act: Act) -> str:
