@@ -7,7 +7,7 @@ journal does not take stays in memory, and an older entry finds it again by look
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from contracts.errors import EbbtideError
@@ -59,11 +59,12 @@ class Logbook:
         self._record(found.events)
         return found.memory
 
-    def own(self, memory: Memory, epoch: int) -> Memory | None:
+    def own(self, memory: Memory, epoch: int, *, holds: Callable[[], bool]) -> Memory | None:
         """The memory to act on in this term: the one in hand, or an empty one where others have acted beyond it.
 
         Asks the store once a term; None while that does not answer, or shows a later leader's writing, and then nothing
-        may be done.
+        may be done. `holds` says whether the lease still does: whoever lost it after reading whose memory was the last
+        names none of its own, or a successor would take that one's acts for the last.
         """
         if self._owned_in == epoch:
             return memory
@@ -83,6 +84,8 @@ class Logbook:
             if not owned.baseline.commit:  # what somebody approved outlives every memory
                 owned = replace(owned, baseline=approved or memory.baseline)
             if said != lineage:
+                if not holds():
+                    return None
                 revision = found.revision if found is not None else ""
                 answered(lambda: store.put(key, lineage.encode(), expected=revision))
         except EbbtideError:

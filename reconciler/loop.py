@@ -64,7 +64,7 @@ class Reconciler:
         if self.logbook.lineage:
             self.leadership.raise_above(self.memory.epoch, at=self.memory.guard.judged_at)
         self.reservations = Reservations(ports.store, key=key_of(self.part.seat), leadership=self.leadership)
-        self.owing = Owing(ports.store, seat=self.part.seat)
+        self.owing = Owing(ports.store, seat=self.part.seat, leadership=self.leadership)
         self.acting = Acting(self.part, ports, appraiser, self.leadership)
         self.deferred = 0
         self.stalled = 0
@@ -119,8 +119,8 @@ class Reconciler:
         """Whether this replica leads, with a memory that nobody else has acted beyond."""
         if not self.leadership.ensure():
             return False
-        owned = self.logbook.own(self.memory, self.leadership.epoch)
-        owned = owned and self.owing.begin(owned, self.leadership, now=self.ports.clock())
+        owned = self.logbook.own(self.memory, self.leadership.epoch, holds=self.leadership.holds)
+        owned = owned and self.owing.begin(owned, now=self.ports.clock())
         if owned is None:
             if self.logbook.baselines.epoch > self.leadership.epoch:
                 self.leadership.raise_above(self.logbook.baselines.epoch)

@@ -49,22 +49,26 @@ NOTHING = Owed()
 class Owing:
     """One partition's debts in the store. Who does not know what the last leader owed vouches for nothing before its
     first whole look.
+
+    A word is written over the one that was read before, by whoever still held the lease after reading it: a leader
+    whose term ended meanwhile replaces nothing of its successor's.
     """
 
-    def __init__(self, store: Store, *, seat: str) -> None:
-        self._store, self._key = store, f"owed/{seat}"
+    def __init__(self, store: Store, *, seat: str, leadership: Leadership) -> None:
+        self._store, self._key, self._leadership = store, f"owed/{seat}", leadership
         self._revision = ""
         self._written = NOTHING
-        self._value = self._tried = b""
         self._doubt = False
         self._begun = 0
         self._sure = False
 
-    def begin(self, memory: Memory, leadership: Leadership, *, now: int) -> Memory | None:
-        """The memory to lead with in this term, owing what is owed; None while the store does not answer.
+    def begin(self, memory: Memory, *, now: int) -> Memory | None:
+        """The memory to lead with in this term, owing what is owed; None while the store does not answer, or where
+        the term is over.
 
         Our own word is put there at once: what the last leader still has under way does not land after it.
         """
+        leadership = self._leadership
         epoch = leadership.epoch
         if self._begun == epoch:
             return memory
@@ -109,19 +113,22 @@ class Owing:
         return Owed(epoch, (max(until, self._written.place[0]), number), _place(before), debts)
 
     def _put(self, owed: Owed) -> None:
-        value = write_owed(owed)
         if self._doubt:
             self._look_again()
-        self._tried, self._doubt = value, True
-        self._revision = answered(lambda: self._store.put(self._key, value, expected=self._revision))
-        self._written, self._value, self._doubt = owed, value, False
+        if not self._leadership.holds():
+            raise Conflict("the lease ended before what is owed was written")
+        self._doubt = True
+        self._revision = answered(lambda: self._store.put(self._key, write_owed(owed), expected=self._revision))
+        self._written, self._doubt = owed, False
 
     def _look_again(self) -> None:
-        """After a write without an answer: go on from the value if it is ours."""
+        """After a write that was not confirmed: go on from what stands there. It is a word of ours that came late, one
+        of a leader of before that had it under way, or none; what a later one wrote stays.
+        """
         found = answered(lambda: self._store.get(self._key))
-        if found is None or found.value not in (self._value, self._tried):
+        if found is not None and read_owed(found.value).epoch > self._begun:
             raise Conflict("another leader has written what is owed")
-        self._revision = found.revision
+        self._revision = found.revision if found is not None else ""
 
 
 def succeed(memory: Memory, last: Owed, *, epoch: int, proven: bool, now: int) -> Memory:

@@ -57,11 +57,14 @@ class Reservations:
         after = decision.memory.wallet
         if seen.wallet is None or after == seen.wallet:
             return decision, []
-        if self._leadership.holds() and self._write(after):
+        if self._write(after):
             return decision, []
         return _without_purchases(decision, seen.wallet, before.risks)
 
     def _write(self, wallet: Wallet) -> bool:
+        if not self._leadership.holds():
+            self.problem = "the lease ended before what is reserved was written"
+            return False
         try:
             self._revision = self._store.put(self._key, write_wallet(wallet), expected=self._revision)
         except EbbtideError as error:

@@ -32,7 +32,7 @@ def owned(said: str, memory: Memory, *, lineage: str = "a/1", sole: bool = False
         region.store.put(KEY, said.encode(), expected="")
     book = Logbook(ports(region, sole=sole), Appraiser(), seat=REGION)
     book.lineage = lineage
-    after = book.own(memory, EPOCH)
+    after = book.own(memory, EPOCH, holds=lambda: True)
     assert after is not None
     found = region.store.get(KEY)
     return after.order == memory.order, found.value.decode() if found else ""
@@ -58,3 +58,15 @@ def test_who_has_no_replicas_goes_on_from_any_memory_over_a_store_that_lost_its_
 
 def test_a_new_memory_gets_a_name_of_its_own_whatever_the_store_says() -> None:
     assert owned("b/3", remembered(), lineage="") == (True, f"a/{EPOCH}")
+
+
+def test_whose_lease_ended_after_it_read_whose_memory_was_the_last_names_none_of_its_own() -> None:
+    region = Region()
+    region.store.put(KEY, b"b/8", expected="")
+    book = Logbook(ports(region), Appraiser(), seat=REGION)
+    book.lineage = "a/1"
+    assert book.own(remembered(), EPOCH, holds=lambda: False) is None
+    found = region.store.get(KEY)
+    assert found is not None
+    assert found.value == b"b/8"
+    assert book.lineage == "a/1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -13,9 +14,13 @@ from pools.script import Boot
 from reconciler.blast_radius import GuardState
 from reconciler.cycle import Memory
 from reconciler.fleet import Debt, Fleet, Phase
-from reconciler.owed import NOTHING, Owed, read_owed, succeed, write_owed
-from reconciler.ports import LARGEST_VALUE
+from reconciler.leadership import Leadership
+from reconciler.lease import TERMS
+from reconciler.owed import NOTHING, Owed, Owing, read_owed, succeed, write_owed
+from reconciler.ports import LARGEST_VALUE, Store, Versioned
+from reconciler.steps import Step, StepKind
 from reconciler.store_faulty import FaultyStore
+from reconciler.store_memory import MemoryStore
 from tests.reconciler.builders import FORECAST, MINUTE, REGION, START, Region
 
 KEY = f"owed/{REGION}"
@@ -139,13 +144,122 @@ def test_what_our_own_word_alone_says_is_owed_once_it_was_told(fails: bool) -> N
     assert stored(region).debts == (owed,)
 
 
-def test_nothing_is_written_over_another_leaders_word() -> None:
+@pytest.mark.parametrize(("epoch", "paid"), [(0, True), (99, False)], ids=["nobody's", "a later leader's"])
+def test_only_a_later_leaders_word_over_ours_stays(epoch: int, paid: bool) -> None:
     region = Region().settled(forecast=20)
     noticed(region)
     found = region.store.get(KEY)
     assert found is not None
-    region.store.put(KEY, write_owed(replace(LAST, epoch=99)), expected=found.revision)
+    region.store.put(KEY, write_owed(Owed(epoch)), expected=found.revision)
     before = len(region.told(EventType.INSTANCE_REQUESTED))
     region.cycles(3)
-    assert not causes(region, before)
-    assert stored(region).epoch == 99
+    assert causes(region, before) == ([Cause.NOTICE] if paid else [])
+    assert stored(region).epoch == (1 if paid else 99)
+
+
+class Pausing:
+    """A store whose caller stands still before each read, but for that of a lease, while something happens."""
+
+    def __init__(self, inner: Store, happens: Callable[[], None]) -> None:
+        self._inner, self._happens = inner, happens
+
+    def get(self, key: str) -> Versioned | None:
+        """As the seam promises, of what is there afterwards."""
+        if not key.startswith("lease/"):
+            self._happens()
+        return self._inner.get(key)
+
+    def put(self, key: str, value: bytes, *, expected: str) -> str:
+        """As the seam promises."""
+        return self._inner.put(key, value, expected=expected)
+
+
+class Two:
+    """The words of two leaders in one store, on one clock; `at_read` is what happens before the next time that the
+    first one reads what is owed.
+    """
+
+    def __init__(self) -> None:
+        self.now = START
+        self.store = MemoryStore()
+        self.wire = FaultyStore(self.store)
+        self.first, self.owing = self._leader("a", Pausing(self.wire, self._paused))
+        self.second, self.successor = self._leader("b", self.store)
+        self.at_read: Callable[[], object] = str
+        self._wait(self.first)
+        region = Region()
+        self.decision, self.seen = region.cycle(), region.reconciler.observe()
+
+    def _leader(self, holder: str, store: Store) -> tuple[Leadership, Owing]:
+        leadership = Leadership(store, key="lease/north", holder=holder, monotonic=lambda: self.now)
+        return leadership, Owing(store, seat=REGION, leadership=leadership)
+
+    def _wait(self, leadership: Leadership) -> None:
+        until = self.now + TERMS.term + TERMS.call
+        while not leadership.ensure():
+            assert self.now <= until
+            self.now += TERMS.renew
+
+    def _paused(self) -> None:
+        happens, self.at_read = self.at_read, str
+        happens()
+
+    def owe(self, *debts: Debt) -> bool:
+        """The first leader writes what it owes; whether what pays for it may go out."""
+        memory = replace(self.decision.memory, fleet=Fleet(debts=debts))
+        pays = Step(
+            StepKind.REPLACE,
+            FORECAST,
+            "",
+            "",
+            "eb-north-1-000002",
+            1,
+            Paid.FLOOR,
+            Cause.NOTICE,
+            replaces="eb-north-1-000001",
+        )
+        going, home = self.owing.settle(replace(self.decision, memory=memory), self.seen, [pays], memory, ())
+        assert going + home == [pays]
+        return bool(going)
+
+    def succeeded(self) -> Versioned | None:
+        """The second leads after a term; what it wrote."""
+        self._wait(self.second)
+        assert self.successor.begin(Memory(), now=self.now) is not None
+        return self.store.get(KEY)
+
+
+def test_whose_term_ends_before_it_reads_what_is_owed_writes_nothing_over_its_successors_word() -> None:
+    two = Two()
+    two.at_read = two.succeeded
+    assert two.owing.begin(Memory(), now=two.now) is None
+    found = two.store.get(KEY)
+    assert found is not None
+    assert found.revision == two.successor._revision
+
+
+def test_nor_does_whose_term_ends_before_it_looks_what_became_of_a_write() -> None:
+    two = Two()
+    two.seen = replace(two.seen, listing=None)  # neither leader vouches for anything, and their words are the same
+    assert two.owing.begin(Memory(), now=two.now) is not None
+    two.wire.lose_answers(Transient("silence"))
+    assert not two.owe(DEBT)
+    word = two.succeeded()
+    assert not two.owe()
+    assert two.store.get(KEY) == word
+
+
+def test_a_write_of_ours_that_comes_late_is_gone_on_from() -> None:
+    two = Two()
+    assert two.owing.begin(Memory(), now=two.now) is not None
+    two.wire.delay_writes(2)
+    assert not two.owe(DEBT)
+    assert not two.owe()
+    two.wire.deliver()
+    late = two.store.get(KEY)
+    assert late is not None
+    assert read_owed(late.value).debts == (DEBT,)
+    assert two.owe()
+    last = two.store.get(KEY)
+    assert last is not None
+    assert read_owed(last.value).debts == ()

@@ -10,8 +10,12 @@ from ledger.events import EventType, Paid
 from pools.fake import Room
 from pools.provider import Conflict, Server
 from reconciler.arbiter import Wallet
+from reconciler.leadership import Leadership
+from reconciler.lease import TERMS
 from reconciler.opening import open_day
+from reconciler.reservations import Reservations
 from reconciler.store_faulty import FaultyStore
+from reconciler.store_memory import MemoryStore
 from reconciler.wallets import read_wallet
 from tests.reconciler.builders import FORECAST, HINDCAST, HOUR, REGION, Region, local_day
 
@@ -124,6 +128,24 @@ def test_fallback_stays_while_its_wallet_cannot_be_read_and_goes_back_before_its
     (back,) = region.told(EventType.FALLBACK_RETURNED)
     assert back.cause is Cause.AUTHORITY_SPENT
     assert wallet(region).reserved_micro == {LEAD: HOURLY}
+
+
+def test_whose_lease_ended_after_it_read_the_wallet_writes_nothing_into_it() -> None:
+    region = starved()
+    region.cycles(8)
+    before = region.store.values[KEY]
+    other = MemoryStore()
+    other.values = region.store.values
+    now = [0]
+    deposed = Leadership(other, key="lease/other", holder="b", monotonic=lambda: now[0])
+    while not deposed.ensure():
+        assert now[0] <= TERMS.term + TERMS.call
+        now[0] += TERMS.renew
+    reservations = Reservations(other, key=KEY, leadership=deposed)
+    deposed.epoch = 9
+    now[0] += TERMS.deadline + 1
+    assert reservations.read(Wallet(), day=local_day(region.now), leads=True) is None
+    assert region.store.values[KEY] == before
 
 
 def test_a_lost_wallet_is_written_anew_by_the_leader_that_wrote_it() -> None:
