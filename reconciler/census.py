@@ -52,8 +52,8 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     _hear_late(census, instances, sight, scribe, skip=frozenset(sorted_rows.found))
     _lifecycle_times(census, instances, sight, scribe)
     _find_again(census, instances, debts, sorted_rows.found, scribe)
-    _tell_past(census, instances, rows, sight, scribe)
     census.missed = missed(sorted_rows, instances)
+    _tell_past(census, instances, rows, sight, scribe)
     _hear_notices(census, instances, debts, answered_until, sight, scribe)
     told = ends_told(sight.signals.lifecycle, instances)
     unseen = _unlisted(census, instances, beyond, sight)
@@ -228,16 +228,10 @@ def _tell_past(
         for end in sight.signals.lifecycle
         if end.kind is LifecycleKind.DELETED and not end.taken and end.name not in known
     }
-    events, left = past(
-        sight.signals,
-        known,
-        estate=sight.estate,
-        projects=sight.projects,
-        nodes=sight.nodes,
-        scribe=scribe,
-    )
-    census.events += events
-    instances |= {gone.name: gone for gone in left}
+    found = past(sight, known, scribe)
+    census.events += found.events
+    census.missed |= found.partly
+    instances |= {gone.name: gone for gone in found.left}
 
 
 def _hear_notices(
@@ -325,10 +319,13 @@ def _place(instance: Instance, row: Server) -> str:
 
 
 def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe: Scribe) -> Instance:
-    if instance.server not in ("", row.id):
+    other = instance.server not in ("", row.id)
+    if other:
         instance, events = step_in(instance, row.id, scribe)
         census.events += events
     pool = _place(instance, row)
+    # what the stream said of its start was said of another server, or of one that stood nobody knew where
+    census.missed |= not instance.started_at and (other or (pool != "" and not instance.pool))
     if pool and pool != instance.pool and instance.started_at and not instance.ended_at:
         at = max(sight.now, instance.started_at)  # it stood nowhere before, whatever our clock says
         census.events.append(billing.moved(instance, pool=pool, at=at, scribe=scribe))

@@ -306,13 +306,7 @@ def _difference(
 
 
 def _count(
-    part: Partition,
-    memory: Memory,
-    seen: Seen,
-    claimed: Mapping[str, claims.Claim],
-    scribe: Scribe,
-    *,
-    clock: str,
+    part: Partition, memory: Memory, seen: Seen, claimed: Mapping[str, claims.Claim], scribe: Scribe, *, clock: str
 ) -> Census:
     region = part.estate.region(part.region)
     return census.take(
@@ -333,6 +327,7 @@ def _count(
             accepted_at=seen.accepted_at,
             partition=part.name,
             led=frozenset(one.name for one in region.partitions) or frozenset({""}),
+            from_beginning=not memory.cursor,
         ),
         scribe,
     )

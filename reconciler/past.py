@@ -2,62 +2,85 @@
 
 Called by `census` once a cycle, pure. A leader with an empty or an old memory hears the stream from the beginning of
 what the provider keeps. Of what is in no listing any more, and that it does not know, it tells start, notices, end and
-loss, with the provider's own times: whoever led before told the same events or never came to it. Nothing follows from
-them: they teach no estimate, leave no debt, and touch no server.
+loss, with the provider's own times: whoever led before told the same events or never came to it. What vanished without
+a word has no end and no loss; its start and its notices were said like any other's. Nothing follows from them: they
+teach no estimate, leave no debt, and touch no server.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field
 
 from contracts.frozen import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType
-from pools.provider import Lifecycle, LifecycleKind, Mark, Notice, Signals
+from pools.provider import Lifecycle, LifecycleKind, Notice
 from reconciler import billing
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Instance, Phase
 from reconciler.hearing import hear
-from reconciler.ports import NodeView
+from reconciler.sight import Sight
 from reconciler.sighting import from_mark
 
 _BILL = frozenset({EventType.INSTANCE_STARTED, EventType.INSTANCE_MOVED, EventType.INSTANCE_ENDED})
 
 
-def past(
-    said: Signals,
-    known: Container[str],
-    *,
-    estate: str,
-    projects: frozenset[str],
-    nodes: Mapping[str, NodeView],
-    scribe: Scribe,
-) -> tuple[list[Event], list[Instance]]:
-    """The events of servers whose names are not `known` (remembered or listed) and whose end was said; and, as gone,
-    those that a scheduler still shows.
+@dataclass
+class Past:
+    """What is told of it, and as gone who ended and is still shown by a scheduler. `partly` says that the stream was
+    heard from the middle of somebody's life on, of whom nothing is told: what came before may say more of it, under the
+    same ids.
     """
-    ended = {one.name for one in said.lifecycle if one.kind in billing.ENDS and one.name not in known}
-    lives: dict[str, list[Lifecycle]] = defaultdict(list)
-    for one in said.lifecycle:
-        if (
-            one.name in ended
-            and one.project in projects
-            and _ours(one.mark, (estate, scribe.region, scribe.partition), one.name)
-        ):
-            lives[one.name].append(one)
+
+    events: list[Event] = field(default_factory=list)
+    left: list[Instance] = field(default_factory=list)
+    partly: bool = False
+
+
+def past(sight: Sight, known: Container[str], scribe: Scribe) -> Past:
+    """The lives of servers whose names are not `known` (remembered or listed), as far as the stream says them."""
+    lives = _lives(sight, known)
     notices: dict[str, list[Notice]] = defaultdict(list)
-    for notice in said.notices:
+    for notice in sight.signals.notices:
         if notice.name in lives:
             notices[notice.name].append(notice)
-    events: list[Event] = []
-    left: list[Instance] = []
+    found = Past()
     for name, life in lives.items():
-        gone = _relive(life, notices[name], events, scribe)
-        view = nodes.get(name)
+        if not sight.from_beginning and _began(life) < {one.server for one in life}:
+            found.partly = True
+            continue
+        gone = _relive(life, notices[name], found.events, scribe)
+        view = sight.nodes.get(name)
         if view is not None and gone is not None:
-            left.append(replace(gone, joined_at=view.joined_at))
-    return events, left
+            found.left.append(replace(gone, joined_at=view.joined_at))
+    return found
+
+
+def _lives(sight: Sight, known: Container[str]) -> dict[str, list[Lifecycle]]:
+    """What is said of servers of ours that are not `known`, by name. An adopted one began without a word: it is told by
+    whoever marked it, or once its end is said.
+    """
+    said = [
+        (one, one.mark.since)
+        for one in sight.signals.lifecycle
+        if one.name not in known
+        and one.project in sight.projects
+        and one.mark is not None
+        and (one.mark.owner, one.mark.name) == (sight.owner, one.name)
+    ]
+    ended = {one.server for one, _ in said if one.kind in billing.ENDS}
+    lives: dict[str, list[Lifecycle]] = defaultdict(list)
+    for one, since in said:
+        if one.server in ended or not since:
+            lives[one.name].append(one)
+    return lives
+
+
+def _began(life: Iterable[Lifecycle]) -> set[str]:
+    """The servers of which it is said that they were made."""
+    return {one.server for one in life if one.kind is LifecycleKind.CREATED}
 
 
 def lost(instance: Instance, at: int, scribe: Scribe, *, believed: bool = False) -> tuple[Cause, Event]:
@@ -141,47 +164,47 @@ def word_owed(instance: Instance, region: str) -> bool:
     return instance.phase in (Phase.GONE, Phase.FAILED) and owed and instance.cause_event != told
 
 
-def _ours(mark: Mark | None, owner: tuple[str, str, str], name: str) -> bool:
-    return mark is not None and (mark.owner, mark.name) == (owner, name)
-
-
 def _relive(life: list[Lifecycle], notices: Iterable[Notice], events: list[Event], scribe: Scribe) -> Instance | None:
     """The lives of the servers under one name, each from its first word to its last; as gone, the one that went last,
     or None where nothing can be told. Of two servers under one key a twin goes first: it is lost like any other, and
-    the bill is the other one's.
+    the bill is the other one's. Whose end nobody said comes before them all: of it the start alone can be billed.
     """
+    words: dict[str, list[Lifecycle]] = defaultdict(list)
     ends: dict[str, Lifecycle] = {}
+    # a stream that tells things in another order tells the same things
     for one in sorted(life, key=lambda one: one.at):
+        words[one.server].append(one)
         if one.kind in billing.ENDS:
             ends.setdefault(one.server, one)
     ran = {one.server for one in life if one.kind is LifecycleKind.ACTIVE}
-    twinned = len({one.server for one in life}) > 1
-    billed = next((server for server in reversed(ends) if server in ran), next(reversed(ends), ""))
+    order = [*(server for server in words if server not in ends), *ends]
+    billed = next((server for server in reversed(order) if server in ran), order[-1])
     left = None
-    for server, end in ends.items():
-        own = [one for one in life if one.server == server]
+    for server in order:
         about = [notice for notice in notices if notice.server in ("", server)]
-        gone, told = _one_life(own, end, about, scribe, twinned=twinned)
+        gone, told = _one_life(words[server], ends.get(server), about, scribe, twinned=len(words) > 1)
         events += [event for event in told if server == billed or event.type not in _BILL]
         left = gone if server == billed else left
     return left
 
 
 def _one_life(
-    life: list[Lifecycle], end: Lifecycle, notices: Iterable[Notice], scribe: Scribe, *, twinned: bool
+    life: list[Lifecycle], end: Lifecycle | None, notices: Iterable[Notice], scribe: Scribe, *, twinned: bool
 ) -> tuple[Instance | None, list[Event]]:
-    back = end.mark and from_mark(end.mark, server=end.server, project=end.project, pool=life[0].pool, at=life[0].at)
+    first, last = life[0], end or life[-1]
+    back = last.mark and from_mark(last.mark, server=last.server, project=last.project, pool=first.pool, at=first.at)
     if not back:
         return None, []
-    instance, told = billing.found_again(replace(back, twinned=twinned), end.mark, scribe)
+    instance, told = billing.found_again(replace(back, twinned=twinned), last.mark, scribe)
     events = [*told]
-    # a stream that tells things in another order tells the same things
-    for one in sorted(life, key=lambda one: one.at):
+    for one in life:
         instance, told = billing.heard(one, instance, scribe)
         events += told
     for notice in sorted(notices, key=lambda said: (said.withdrawn_at or said.issued_at, said.withdrawn, said.id)):
         instance, told, _ = hear(notice, instance, {}, scribe)
         events += told
+    if end is None:
+        return None, events
     if end.taken or (instance.started_at and end.kind is LifecycleKind.FAILED):
         events.append(lost(instance, end.at, scribe)[1])
     return replace(instance, phase=Phase.GONE, end_told=True), events

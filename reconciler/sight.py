@@ -84,7 +84,7 @@ class Sight:
 
     `projects` are ours, `silent_workloads` those whose scheduler does not answer, and `accepted_at` is the time up to
     which a person accepted that what is missing is gone (0: none was). `led` are the region's partitions that have a
-    leader ("": it is not divided).
+    leader ("": it is not divided). `from_beginning` says that the signals begin where the provider's stream does.
     """
 
     now: int
@@ -101,6 +101,7 @@ class Sight:
     accepted_at: int = 0
     partition: str = ""
     led: frozenset[str] = frozenset({""})
+    from_beginning: bool = True
 
     @property
     def owner(self) -> tuple[str, str, str]:

@@ -126,12 +126,11 @@ def _unknown(names: Iterable[str], rows: Rows, instances: Mapping[str, Instance]
 
 
 def missed(rows: Rows, instances: Mapping[str, Instance]) -> bool:
-    """Whether one that came back from its mark runs, and the stream says nothing of its start: that was said while
-    nobody could read the mark, or before the instance was given up for lost, and the stream went on.
+    """Whether the stream says nothing now of the start of one that came back from its mark: that may have been said
+    while nobody could read the mark, or before the instance was given up for lost, and the stream went on. A listing
+    that is behind the stream shows as building what has long begun.
     """
-    return any(
-        rows.known[back.name].status is Status.ACTIVE and not instances[back.name].started_at for back in rows.restored
-    )
+    return any(not instances[back.name].started_at for back in rows.restored)
 
 
 def tell_strays(strays: Iterable[Stray], told: frozenset[str], scribe: Scribe) -> list[Event]:
