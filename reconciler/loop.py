@@ -120,7 +120,9 @@ class Reconciler:
         if not self.leadership.ensure():
             return False
         owned = self.logbook.own(self.memory, self.leadership.epoch)
-        owned = owned and self.owing.begin(owned, self.leadership, now=self.ports.clock())
+        if owned is not None:
+            self.memory = owned  # whatever comes of this term: what others acted beyond is never gone on from
+            owned = self.owing.begin(owned, self.leadership, now=self.ports.clock())
         if owned is None:
             if self.logbook.baselines.epoch > self.leadership.epoch:
                 self.leadership.raise_above(self.logbook.baselines.epoch)
