@@ -119,7 +119,7 @@ class Reconciler:
         """Whether this replica leads, with a memory that nobody else has acted beyond."""
         if not self.leadership.ensure():
             return False
-        owned = self.logbook.own(self.memory, self.leadership.epoch)
+        owned = self.logbook.own(self.memory, self.leadership.epoch, older=self.leadership.older)
         if owned is not None:
             self.memory = owned  # whatever comes of this term: what others acted beyond is never gone on from
             owned = self.owing.begin(owned, self.leadership, now=self.ports.clock())
