@@ -59,12 +59,13 @@ class Logbook:
         self._record(found.events)
         return found.memory
 
-    def own(self, memory: Memory, epoch: int, *, holds: Callable[[], bool]) -> Memory | None:
+    def own(self, memory: Memory, epoch: int, *, older: bool, holds: Callable[[], bool]) -> Memory | None:
         """The memory to act on in this term: the one in hand, or an empty one where others have acted beyond it.
 
         Asks the store once a term; None while that does not answer, or shows a later leader's writing, and then nothing
-        may be done. `holds` says whether the lease still does: whoever lost it after reading whose memory was the last
-        names none of its own, or a successor would take that one's acts for the last.
+        may be done. `older` says that the store is a copy of earlier days, and `holds` whether the lease still does:
+        whoever lost it after reading whose memory was the last names none of its own, or a successor would take that
+        one's acts for the last.
         """
         if self._owned_in == epoch:
             return memory
@@ -72,10 +73,10 @@ class Logbook:
         try:
             found = answered(lambda: store.get(key))
             said = found.value.decode(errors="replace") if found is not None else ""
-            # a store that lost its word is no proof that nobody acted since
+            # a store that lost its word, or has one of earlier days, is no proof that nobody acted since
             late = self._ports.clock() - memory.guard.judged_at > FRESH_MS or memory.epoch < epoch - 1
-            forgot = not said and not self._ports.sole and late
-            beyond = bool(self.lineage) and (forgot if not said else said != self.lineage)
+            forgot = (not said or older) and not self._ports.sole and late
+            beyond = bool(self.lineage) and (forgot or said not in ("", self.lineage))
             lineage = self.lineage if self.lineage and not beyond else f"{self._ports.holder}/{epoch}"
             owned = Memory() if beyond else at_term(memory, self._ports.clock())
             approved = self.baselines.recall()

@@ -119,8 +119,11 @@ class Reconciler:
         """Whether this replica leads, with a memory that nobody else has acted beyond."""
         if not self.leadership.ensure():
             return False
-        owned = self.logbook.own(self.memory, self.leadership.epoch, holds=self.leadership.holds)
-        owned = owned and self.owing.begin(owned, now=self.ports.clock())
+        leadership = self.leadership
+        owned = self.logbook.own(self.memory, leadership.epoch, older=leadership.older, holds=leadership.holds)
+        if owned is not None:
+            self.memory = owned  # whatever comes of this term: what others acted beyond is never gone on from
+            owned = self.owing.begin(owned, now=self.ports.clock())
         if owned is None:
             if self.logbook.baselines.epoch > self.leadership.epoch:
                 self.leadership.raise_above(self.logbook.baselines.epoch)

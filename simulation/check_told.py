@@ -1,5 +1,5 @@
 """What the ledger is told (DESIGN 9, 14): what is about to be done before it is done, every notice and loss once, no
-event in two versions, and nothing that did not happen.
+event in two versions, nothing that did not happen, and nothing as lost that we let go.
 """
 
 from __future__ import annotations
@@ -137,6 +137,45 @@ class Losses(Checker):
         for name, ids in (*self._told.items(), *of_terms):
             if len(ids) > max(1, len(scene.namesakes.get(name, ()))) + len(self._found[name]):
                 yield f"{name} is told as lost {len(ids)} times: {', '.join(sorted(ids))}"
+
+
+class LetGo(Checker):
+    """What we deleted ourselves is not told as lost: not by the term that did it, and by no other that began to look
+    after it was gone. One that may have been shown it before knows of its end by the provider's word alone.
+    """
+
+    name = "check_told.LetGo"
+    hears = frozenset({EventType.INSTANCE_LOST})
+
+    def __init__(self) -> None:
+        self._deleted: dict[str, Act] = {}
+        self._listed: dict[int, int] = {}
+
+    def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
+        """The oldest listing of each term."""
+        if look.listed_at:
+            self._listed[look.epoch] = min(look.listed_at, self._listed.get(look.epoch, look.listed_at))
+        yield from ()
+
+    def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
+        """Remember what was deleted."""
+        if act.call is Call.DELETE and act.fresh:
+            self._deleted[act.server] = act
+        yield from ()
+
+    def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
+        """Hold a loss that is told against what became of each server of that name."""
+        if scene.events[event.id] is not event:
+            return
+        ever = [self._deleted.get(stand.server) for stand in scene.namesakes.get(event.instance, ())]
+        acts = [act for act in ever if act is not None]
+        if not acts or len(acts) < len(ever):
+            return
+        last = max(acts, key=lambda act: act.at)
+        shown = last.epoch != event.epoch and self._listed.get(event.epoch, last.at) <= last.at
+        if not shown:
+            by = f"{last.replica} in epoch {last.epoch}"
+            yield f"{event.instance} is told as lost in epoch {event.epoch}, and {by} deleted it at {last.at}"
 
 
 class Notices(Checker):

@@ -51,6 +51,7 @@ CHECKERS: tuple[Callable[[], Checker], ...] = (
     check_told.Requests,
     check_told.Versions,
     check_told.Losses,
+    check_told.LetGo,
     check_told.Notices,
     check_causes.Whole,
     check_owners.Mixed,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contracts.errors import Transient
 from ledger.events import EventType
 from pools.provider import Conflict, CreateRequest, Mark, Status
 from reconciler.steps import StepKind
+from reconciler.store_faulty import FaultyStore
 from tests.reconciler.builders import (
     ESTATE,
     FORECAST,
@@ -28,6 +30,26 @@ def test_a_leader_with_an_empty_memory_finds_everything_and_buys_nothing() -> No
         region.cycle()
     assert set(region.cloud.servers) == servers
     assert (region.supply(), region.supply(HINDCAST)) == (20, 10)
+
+
+def test_a_memory_that_others_acted_beyond_is_left_though_the_store_fails_as_the_term_begins() -> None:
+    region = Region().settled(20)
+    let_go = region.busy()
+    del region.cloud.servers[region.server_id(let_go)]
+    region.schedulers.leave(let_go)
+    key = f"memory/{REGION}"
+    found = region.store.get(key)
+    assert found is not None
+    region.store.put(key, b"b/2", expected=found.revision)
+    store = FaultyStore(region.store)
+    store.lose_answers(Transient("silence"))
+    region.reconciler.owing._store = store
+    region.reconciler.leadership.raise_above(2)
+    region.cycle()
+    assert not region.reconciler.memory.fleet.instances
+    region.cycles(30)
+    assert region.supply() == 20
+    assert not region.told(EventType.INSTANCE_LOST)
 
 
 def test_a_notice_that_was_said_before_a_restart_is_heard_even_when_the_first_listing_is_partial() -> None:

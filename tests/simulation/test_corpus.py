@@ -1,23 +1,38 @@
-"""Every history of the corpus, each as its line says: what was once found is not found again."""
+"""The corpus as a whole: small enough to run with every change, and each history is run once, by one of two modules."""
 
 from __future__ import annotations
 
-import pytest
-
-from ebbtide.histories import region_histories
 from simulation.hunt import SMALL, Kept, corpus
+from tests.simulation import test_corpus_even, test_corpus_odd
 
 LONGEST_DAYS = 60.0
-"""Of all lines together: the corpus runs with every change, in about four minutes of one worker."""
+"""Of all lines together: the corpus runs with every change, in about two minutes of two workers."""
+
+MOST_APART_DAYS = 6.0
+"""By how much one half may last longer than the other: a tenth of all."""
 
 
-@pytest.mark.parametrize("kept", corpus(), ids=lambda kept: f"seed {kept.question.seed} {kept.why}")
-def test_every_promise_holds(kept: Kept) -> None:
-    broken = region_histories().live(kept.question).broken
-    told = "\n".join(f"{one.checker} at {one.at}: {one.sentence}" for one in broken[:5])
-    assert not broken, f"{kept.question.command}\n{told}"
+def taken(module: object) -> list[Kept]:
+    """The histories that a module's test is run with."""
+    (mark,) = module.test_every_promise_holds.pytestmark  # type: ignore[attr-defined]  # a test module, by its name
+    return list(mark.args[1])
+
+
+def days(kept: list[Kept]) -> float:
+    return sum(one.question.lasts for one in kept)
+
+
+def test_each_history_is_run_once_by_one_of_the_two_modules() -> None:
+    both = [*taken(test_corpus_odd), *taken(test_corpus_even)]
+    assert sorted(both, key=corpus().index) == list(corpus())
+
+
+def test_two_workers_share_the_corpus_evenly() -> None:
+    odd, even = taken(test_corpus_odd), taken(test_corpus_even)
+    assert abs(len(odd) - len(even)) <= 1
+    assert abs(days(odd) - days(even)) <= MOST_APART_DAYS
 
 
 def test_the_corpus_stays_small_enough_to_run_with_every_change() -> None:
-    assert sum(kept.question.lasts for kept in corpus()) <= LONGEST_DAYS
+    assert days(list(corpus())) <= LONGEST_DAYS
     assert {kept.question.size for kept in corpus()} == {SMALL}
