@@ -14,7 +14,7 @@ from ledger.causes import Cause
 from ledger.events import Event, EventType
 from simulation.check_ground import Ground, allowed, quantum
 from simulation.check_reading import Checker
-from simulation.check_scene import Scene, Stand, slipped
+from simulation.check_scene import Scene, Stand, slipped, term_of
 from simulation.chronicle import Act, Call, Look
 
 MOVE_MS = 60 * 60_000
@@ -160,7 +160,10 @@ def _let_go(scene: Scene, stand: Stand, act: Act, look: Look) -> bool:
     or was decided in this term: whoever asked believes that its node heard, and asks again.
     """
     release = scene.releases.get(stand.name)
-    return release is not None and (scene.told[release.id] >= look.at or release.epoch == act.epoch)
+    if release is None:
+        return False
+    told, (epoch, began) = scene.told[release.id], term_of(scene, act.epoch)
+    return told >= look.at or (release.epoch == epoch and told >= began)
 
 
 def _domains(stands: list[Stand], act: Act, ground: Ground, look: Look) -> set[str]:

@@ -79,7 +79,8 @@ class ReleasedOnce(Checker):
         if act.call is not Call.ASK_RETURN or not act.fresh:
             return
         before = self._asked.setdefault(act.name, act)
-        known = act.epoch == before.epoch or self._heard.get(act.name, -1) >= before.at
+        same = (act.replica, act.epoch) == (before.replica, before.epoch)
+        known = same or self._heard.get(act.name, -1) >= before.at
         repeated = act.for_ != "" and act.for_ == before.for_
         if before.at != act.at and known and not repeated:
             yield f"{act.name} was asked back at {before.at} and at {act.at}"

@@ -14,7 +14,7 @@ from ledger.causes import Cause
 from ledger.events import Event, EventType
 from simulation.check_ground import allowed, quantum
 from simulation.check_reading import Checker
-from simulation.check_scene import SETTLED_LOOKS, Scene, behind
+from simulation.check_scene import SETTLED_LOOKS, Scene, behind, term_of
 from simulation.check_worth import Worth
 from simulation.chronicle import Act, Call, Ended, Look, Node, NodeWord
 
@@ -39,7 +39,6 @@ BREAKERS = frozenset(
 
 LATCHED_LOOKS = SETTLED_LOOKS + 4
 """A breaker that was met last before the first clear look is told as over within ten minutes, and some looks more."""
-
 
 APART_MS = 4 * 60_000
 """Looks that follow each other faster than cycles do, because an answer was lost, give what is waited for no more
@@ -97,21 +96,26 @@ class Cleared(Checker):
 
     def __init__(self) -> None:
         self._clear = 0
-        self._tripped: dict[str, Event] = {}
+        self._counted_at = 0
+        self._tripped: dict[str, tuple[Event, tuple[int, int]]] = {}
 
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
         """Count clear looks of leaders since the faults are over; what still stands then has latched."""
-        if look.leads:
-            quiet = look.at >= scene.chronicle.quiet_from and not scene.trouble(look)
-            self._clear = self._clear + 1 if quiet else 0
-            for name, event in self._tripped.items():
-                if self._clear == LATCHED_LOOKS and event.epoch == look.epoch:
+        if not look.leads:
+            return
+        if look.at < scene.chronicle.quiet_from or scene.trouble(look):
+            self._clear = self._counted_at = 0
+        elif look.at >= self._counted_at + APART_MS:
+            self._clear += 1
+            self._counted_at = look.at
+            for name, (event, term) in self._tripped.items():
+                if self._clear == LATCHED_LOOKS and term == term_of(scene, look.epoch):
                     yield f"{name} stands since {event.occurred_at}, after {self._clear} clear looks still"
 
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
         """Judge one refusal, and follow what trips and clears."""
         if event.type is EventType.BREAKER_TRIPPED and event.cause in BREAKERS:
-            self._tripped[str(event.data["breaker"])] = event
+            self._tripped[str(event.data["breaker"])] = event, term_of(scene, event.epoch)
         elif event.type is EventType.BREAKER_CLEARED:
             self._tripped.pop(str(event.data["breaker"]), None)
         if event.type is EventType.GUARD_REFUSED and event.cause in BREAKERS and self._clear > SETTLED_LOOKS:

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from ledger.events import Event, EventType
 from simulation.check_reading import Checker
-from simulation.check_scene import Scene
+from simulation.check_scene import Scene, term_of
 from simulation.chronicle import Act, Call, Ended, Look
 from simulation.cloud_model import InvoiceLine
 
@@ -250,7 +250,7 @@ class Covered(Checker):
     name = "check_money.Covered"
 
     def __init__(self) -> None:
-        self._clear: tuple[int, int] = (0, 0)
+        self._clear: tuple[tuple[int, int], int] = ((0, 0), 0)
         self._reserved: dict[str, list[tuple[int, Decimal]]] = defaultdict(list)
         self._rates: dict[str, Decimal] = {}
         self._told: dict[tuple[str, str], dict[str, Decimal]] = defaultdict(dict)
@@ -294,8 +294,9 @@ class Covered(Checker):
         if not look.leads:
             return
         clear = look.store and not scene.trouble(look)
-        before, self._clear = self._clear, (look.epoch, look.at) if clear else (0, 0)
-        if not clear or before[0] != look.epoch or look.at - before[1] > GRACE_MS or look.at == before[1]:
+        term = term_of(scene, look.epoch)
+        before, self._clear = self._clear, (term, look.at) if clear else ((0, 0), 0)
+        if not clear or before[0] != term or look.at - before[1] > GRACE_MS or look.at == before[1]:
             return
         hourly: dict[str, Decimal] = defaultdict(Decimal)
         for stand in scene.standing.values():

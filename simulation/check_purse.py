@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType
-from simulation.check_scene import Scene
+from simulation.check_scene import Scene, term_of
 from simulation.chronicle import Act
 
 HOUR_MS = 3_600_000
@@ -31,7 +31,7 @@ class Purse:
 
     def __init__(self) -> None:
         self._spent: set[str] = set()
-        self._reserved: dict[str, list[tuple[int, int, Decimal]]] = defaultdict(list)
+        self._reserved: dict[str, list[tuple[int, tuple[int, int], Decimal]]] = defaultdict(list)
         self._rates: dict[str, Decimal] = {}
 
     def hear(self, scene: Scene, event: Event) -> None:
@@ -43,7 +43,7 @@ class Purse:
         elif event.type is EventType.FALLBACK_RESERVED:
             self._spent.discard(event.workload)
             ahead = Decimal(str(event.data["amount"])) - Decimal(str(event.data.get("late", 0)))
-            self._reserved[event.workload].append((scene.now, event.epoch, ahead))
+            self._reserved[event.workload].append((scene.now, term_of(scene, event.epoch), ahead))
 
     def lacks(self, scene: Scene, workload: str, act: Act) -> bool:
         """Whether nothing is left for the workload, or its hour, less the time that a return takes, is paid for
@@ -57,6 +57,6 @@ class Purse:
             if stand.paid == "fallback" and (not stand.asked_at or stand.name == act.name)
         ]
         since = scene.now + AHEAD_MS - HOUR_MS
-        hour = [(epoch, amount) for at, epoch, amount in self._reserved[workload] if at > since]
-        paid = sum((amount for epoch, amount in hour if epoch == hour[-1][0]), Decimal(0))
+        hour = [(term, amount) for at, term, amount in self._reserved[workload] if at > since]
+        paid = sum((amount for term, amount in hour if term == hour[-1][0]), Decimal(0))
         return paid < sum((self._rates.get(stand.pool, Decimal(0)) for stand in stood), Decimal(0))

@@ -231,6 +231,13 @@ def stood(scene: Scene, at: int) -> int:
     return len(scene.standing) - made + sum(stand.created_at < at for stand in ended)
 
 
+def term_of(scene: Scene, epoch: int) -> tuple[int, int]:
+    """The newest term of an epoch, and when it began: where a site was lost with its store, an epoch may serve again,
+    and who leads in it knows nothing of the term before (docs/state.md).
+    """
+    return epoch, max((at for (_, number), at in scene.epochs.items() if number == epoch), default=0)
+
+
 def slipped(scene: Scene, act: Act) -> bool:
     """Whether the act is the call that a deposed leader had in flight when another term began (DESIGN 9)."""
     began = scene.epochs.get((act.replica, act.epoch), act.at)

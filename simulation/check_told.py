@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ledger.events import Event, EventType
 from pools.provider import Notice
 from simulation.check_reading import Checker
-from simulation.check_scene import LATE_MS, Scene
+from simulation.check_scene import LATE_MS, Scene, term_of
 from simulation.chronicle import Act, Call, Ended, Look
 from simulation.cloud_model import EndCause
 
@@ -88,7 +88,7 @@ class Losses(Checker):
     def __init__(self) -> None:
         self._ended: list[Ended] = []
         self._told: dict[str, set[str]] = defaultdict(set)
-        self._believed: dict[tuple[str, int], set[str]] = defaultdict(set)
+        self._believed: dict[tuple[str, tuple[int, int]], set[str]] = defaultdict(set)
         self._failed: set[str] = set()
         self._found: dict[str, set[str]] = defaultdict(set)
         self._hidden: set[str] = set()
@@ -113,7 +113,7 @@ class Losses(Checker):
         if event.type is not EventType.INSTANCE_LOST or scene.events[event.id] is not event:
             return
         if event.id == f"{event.type.value}/{scene.region}/{event.instance}/{event.occurred_at}":
-            self._believed[event.instance, event.epoch].add(event.id)
+            self._believed[event.instance, term_of(scene, event.epoch)].add(event.id)
         else:
             self._told[event.instance].add(event.id)
         ever = scene.namesakes.get(event.instance, [])

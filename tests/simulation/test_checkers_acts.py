@@ -135,10 +135,17 @@ def test_what_the_same_list_lets_go_keeps_no_domain_from_being_reached(leaving: 
 
 
 @pytest.mark.parametrize(
-    ("cause", "another", "wrong"),
-    [(Cause.REBALANCE, True, False), (Cause.CLAIM_SHRANK, True, True), (Cause.CLAIM_SHRANK, False, False)],
+    ("cause", "later", "wrong"),
+    [
+        (Cause.REBALANCE, ("a", 2), False),
+        (Cause.CLAIM_SHRANK, ("a", 2), True),
+        (Cause.CLAIM_SHRANK, ("b", 1), True),
+        (Cause.CLAIM_SHRANK, ("a", 1), False),
+    ],
 )
-def test_whose_release_stands_keeps_no_domain_from_being_reached(cause: Cause, another: bool, wrong: bool) -> None:
+def test_whose_release_stands_keeps_no_domain_from_being_reached(
+    cause: Cause, later: tuple[str, int], wrong: bool
+) -> None:
     """Who is relieved stands once however long a stop keeps it; another release binds the term that decided it."""
     story = Story()
     story.want(12)
@@ -147,7 +154,8 @@ def test_whose_release_stands_keeps_no_domain_from_being_reached(cause: Cause, a
     for number, pool in enumerate(DOMAINS[:3]):
         story.buy(f"r{number}", pool)
     story.event(EventType.RELEASE_ASKED, "r0", cause=cause, caused_by=story.claim, instance="r0", workload=FORECAST)
-    story.epoch += another
+    story.wait(MINUTE)
+    story.lead(*later)
     story.looks(24)
     story.buy("r3", DOMAINS[0])
     assert ("check_bounds.Placements" in story.breaks()) is wrong

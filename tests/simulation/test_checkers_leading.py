@@ -6,7 +6,9 @@ import pytest
 
 from ledger.causes import Cause
 from ledger.events import EventType
-from simulation.chronicle import Call, NodeWord, Stopped
+from simulation.check_purse import Purse
+from simulation.check_scene import Scene, Stand
+from simulation.chronicle import Act, Call, NodeWord, Stopped
 from simulation.cloud_model import EndCause
 from simulation.faults import Fault
 from tests.reconciler.builders import MINUTE, REGION, estate
@@ -266,3 +268,66 @@ def test_what_a_lost_floor_lacks_is_no_place_that_is_lent(wanted: int, wrong: bo
         story.gone(f"f{number}", EndCause.LOST, f"instance.requested/{REGION}/f{number}")
     story.looks(12)
     assert ("check_covered.Strict" in story.breaks()) is wrong
+
+
+# -- an epoch that serves again, since store and disks of the term before went with its site --------------------------
+
+
+def tripped(story: Story) -> None:
+    """A leader tells that something stops the region."""
+    told: dict[str, str | int] = {"breaker": "clock_jumped", "message": "set"}
+    story.event(EventType.BREAKER_TRIPPED, f"clock_jumped/{story.at}", cause=Cause.CLOCK_JUMPED, data=told)
+
+
+@pytest.mark.parametrize(("later", "wrong"), [(("a", 1), True), (("a", 2), False), (("b", 1), False)])
+def test_who_leads_later_tells_nothing_as_over_that_only_the_term_before_told(
+    later: tuple[str, int], wrong: bool
+) -> None:
+    story = grown()
+    tripped(story)
+    story.wait(MINUTE)
+    story.lead(*later)
+    story.looks(20, replica=later[0])
+    assert ("check_liveness.Cleared" in story.breaks()) is wrong
+
+
+def test_a_breaker_has_its_time_to_be_over_however_fast_looks_follow_each_other() -> None:
+    for fast in (True, False):
+        story = grown()
+        tripped(story)
+        story.told.quiet_from = story.at
+        for _ in range(20):
+            story.wait(5000 if fast else 5 * MINUTE)
+            story.look()
+        assert ("check_liveness.Cleared" in story.breaks()) is not fast
+
+
+@pytest.mark.parametrize(("later", "wrong"), [(("a", 1), True), (("a", 2), False), (("b", 1), False)])
+def test_each_term_believes_a_loss_once(later: tuple[str, int], wrong: bool) -> None:
+    story = grown()
+    for replica, epoch in (("a", 1), later):
+        story.lead(replica, epoch)
+        story.lost("r0", f"instance.requested/{REGION}/r0", subject=f"r0/{story.at}")
+        story.wait(MINUTE)
+    told = [found.sentence for found in story.broken() if found.checker == "check_told.Losses"]
+    assert any("2 times" in sentence for sentence in told) is wrong
+
+
+@pytest.mark.parametrize(("later", "lacks"), [(("a", 1), False), (("a", 2), True), (("b", 1), True)])
+def test_what_was_reserved_in_the_term_before_pays_for_nothing_that_is_known(
+    later: tuple[str, int], lacks: bool
+) -> None:
+    story, scene, purse = grown(), Scene(REGION), Purse()
+    stand = Stand("s-x", "x", "p", "forecast", 1, "fallback", 0, ("a", 1), [(0, DOMAINS[0])])
+    scene.by_workload["forecast"]["s-x"] = stand
+    rate = {"rate": "2.00", "guaranteed": "2.00", "currency": "EUR", "effective_from": 0}
+    purse.hear(scene, story.event(EventType.RATE_KNOWN, DOMAINS[0], pool=DOMAINS[0], data=rate))
+    for number, (replica, epoch) in enumerate((("a", 1), later)):
+        scene.now = MINUTE * (1 + number)
+        scene.epochs.setdefault((replica, epoch), scene.now)
+        data = {"amount": "1.00", "currency": "EUR", "authority": "lead", "day": "2026-01-01"}
+        paid = story.event(
+            EventType.FALLBACK_RESERVED, f"forecast/{number}", workload="forecast", epoch=epoch, data=data
+        )
+        purse.hear(scene, paid)
+    assert purse.lacks(scene, "forecast", Act(scene.now, *later, Call.ASK_RETURN, "x")) is lacks
