@@ -305,8 +305,8 @@ MUTATIONS = (
     ),
     Mutation(
         "outdone-ignored", "a mark of a later term ends ours", "check_fencing.Epochs",
-        (Edit(LOOP, "        return above > 0", "        return False"),
-         Edit(LOOP, "            self.leadership.raise_above(above)", "            pass")),
+        (Edit(LOOP, "        return above is not None", "        return False"),
+         Edit(LOOP, "            self.leadership.raise_above(above.epoch, at=above.at)", "            pass")),
         faults="site_lost,reclaim,hall_wave", needs="site_lost",
     ),
     Mutation(

@@ -76,6 +76,7 @@ class Leadership:
         self._confirmed: Tenure | None = None
         self._watch: Watch | None = None
         self._seen = self._seen_at = 0
+        self._outdone = -1
         self._tried = 0
         self._resigned = False
         if not 0 < len(holder) <= LONGEST_HOLDER:
@@ -106,13 +107,17 @@ class Leadership:
         return self._current()
 
     def raise_above(self, epoch: int, *, at: int = 0) -> None:
-        """Another's epoch stands on a mark or in a journal: the next tenure exceeds it, and one that does not ends.
-        `at` is when that was so, by this machine's wall clock, where it is not now.
+        """Another's epoch stands on a mark or in a journal: the next tenure exceeds it and what there was time for
+        since, and one that does not exceed it ends. `at` is when that was so, by this machine's wall clock, where it is
+        not now.
         """
-        self._sees(epoch, at)
-        if self._tenure is not None and epoch >= self.epoch:
-            self._tenure = None
-            self.problem = f"a server carries epoch {epoch}, ours was {self.epoch}"
+        if self._tenure is None or epoch < self.epoch:
+            self._sees(epoch, at)
+            return
+        # that ours is the newest was the word of a store that forgot this one
+        self._tenure, self._outdone = None, epoch
+        self._seen, self._seen_at = epoch, at or self._clock()
+        self.problem = f"a server carries epoch {epoch}, ours was {self.epoch}"
 
     def resign(self) -> None:
         """Give the lease up for good, so that a successor that looks on need not wait; for a graceful end."""
@@ -184,8 +189,9 @@ class Leadership:
             self.problem = _whose(watch.lease)
             return
         epoch = max(watch.lease.epoch, self._seen, self.epoch) + 1
-        older = watch.older or watch.lease.epoch < max(self._seen, self.epoch)
-        if older and not self._sole:
+        outdone = watch.lease.epoch <= self._outdone
+        older = outdone or watch.older or watch.lease.epoch < max(self._seen, self.epoch)
+        if outdone or (older and not self._sole):
             # a store that forgot may have named as many more as there was time for until the record stood still
             stood = self._monotonic() - watch.since
             epoch += most_terms(self._clock() - stood - self._seen_at, self._terms)
@@ -223,7 +229,8 @@ class Leadership:
             return None
         revision = found.revision if found else ""
         self._watch = watched(self._watch, lease, revision, self._monotonic(), self._terms)
-        self._sees(lease.epoch)
+        if lease.epoch > self._outdone:  # of what it forgot, a store does not say when it was the newest
+            self._sees(lease.epoch)
         return self._watch
 
     def _write(self, lease: Lease, expected: str) -> str:

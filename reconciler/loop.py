@@ -134,16 +134,15 @@ class Reconciler:
     def _outdone(self, seen: Seen) -> bool:
         """Whether a server shows a term as late as ours that is not ours; then ours has ended."""
         above = fencing.outdone(
-            seen.listing,
-            seen.signals,
+            seen,
             owner=self.part.owner,
             epoch=self.leadership.epoch,
             known=self.memory.fleet.instances,
             begins=self.memory.guard.epoch != self.leadership.epoch,
         )
-        if above:
-            self.leadership.raise_above(above)
-        return above > 0
+        if above is not None:
+            self.leadership.raise_above(above.epoch, at=above.at)
+        return above is not None
 
     def _look(self) -> None:
         """What the reviewed files say now. Where nobody leads by our name any more, the last that we had holds."""

@@ -56,8 +56,9 @@ class Acts(Checker):
 class Epochs(Checker):
     """No epoch serves two terms, and nobody acts in an epoch below one that stands on a mark it could list.
 
-    Of a term that created nothing which stood at the next one's first act, nothing tells when the replicas, their disks
-    and the store went with the site in between: its epoch may serve again, since nobody is left to act in it.
+    Where the replicas, their disks and the store went with the site, and nothing of ours stood when the next leader
+    came, nothing tells how late it is: an epoch may serve again, since nobody is left to act in it. One mark is enough
+    to tell, also an earlier term's: it says since when others had time to lead.
     """
 
     name = "check_fencing.Epochs"
@@ -78,7 +79,7 @@ class Epochs(Checker):
         if len(began) not in used:
             served = bool(used)
             used.add(len(began))
-            if served and not _untold(scene, act.epoch, began):
+            if served and not _untold(scene, began):
                 yield f"{_told(act)}, which served a term before"
         look = scene.looks.get(act.replica)
         if not act.fresh or look is None:
@@ -88,12 +89,12 @@ class Epochs(Checker):
             yield f"{_told(act)}; a mark that it lists has {later}"
 
 
-def _untold(scene: Scene, epoch: int, began: list[int]) -> bool:
-    """Whether nothing that outlived a lost site told of the terms of an epoch before its last."""
+def _untold(scene: Scene, began: list[int]) -> bool:
+    """Whether nothing that outlived a lost site told that there were terms before the last of these."""
     *before, last = began
     sites = [fault for fault in scene.chronicle.faults if fault.kind == "site_lost"]
     lost = any(max(before, default=last) < fault.at < last for fault in sites)
-    return lost and not any(s.by[1] == epoch and s.created_at < last for s in scene.standing.values())
+    return lost and not any(s.created_at < last for s in scene.standing.values())
 
 
 class Waits(Checker):

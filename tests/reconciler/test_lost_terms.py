@@ -23,3 +23,45 @@ def test_who_saw_the_store_lose_its_record_leaves_nothing_out() -> None:
     world.store.values.clear()
     world.ask(leader, until=world.now + WAIT + TERMS.deadline)
     assert (leader.holds(), leader.epoch) == (True, 2)
+
+
+def test_a_mark_above_a_new_term_leaves_out_what_there_was_time_for_since_it_was_made() -> None:
+    world = Replicas()
+    world.now = 20 * WAIT
+    leader = world.leader()
+    leader.raise_above(9, at=world.now - 15 * WAIT)
+    assert leader.ensure()
+    assert (leader.epoch, leader.succeeded, leader.older) == (10 + 15, 1, True)
+
+
+def test_a_mark_of_ones_own_epoch_says_that_the_store_forgot() -> None:
+    """The epoch that this store named is another's: that it is the newest is this store's word alone."""
+    world = Replicas()
+    world.now = 20 * WAIT
+    leader = world.leader()
+    leader.raise_above(1, at=world.now - 15 * WAIT)
+    assert leader.ensure()
+    assert (leader.epoch, leader.succeeded, leader.older) == (2 + 15, 1, True)
+
+
+def test_who_leads_alone_leaves_out_what_led_before_its_store_was_lost() -> None:
+    world = Replicas()
+    world.now = 20 * WAIT
+    alone = world.replica(sole=True)
+    assert alone.ensure()
+    alone.raise_above(9, at=world.now - 15 * WAIT)
+    assert alone.ensure()
+    assert (alone.epoch, alone.older) == (10 + 15, True)
+
+
+def test_once_others_lead_beyond_it_a_mark_leaves_nothing_more_out() -> None:
+    world = Replicas()
+    world.now = 20 * WAIT
+    leader = world.leader()
+    leader.raise_above(9, at=world.now - 15 * WAIT)
+    other = world.replica("b")
+    other.raise_above(30)
+    world.ask(other, until=world.now + WAIT)
+    assert other.epoch == 31
+    world.ask(leader, until=world.now + WAIT)
+    assert (leader.epoch, leader.succeeded, leader.older) == (32, 31, False)
