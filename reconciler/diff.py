@@ -74,8 +74,8 @@ class Inputs:
     `claim_events` name the event behind each workload's present claim, `shortfall_events` the one behind its fallback,
     `ranks` each workload's tier (1 is strictest), `join_timeout_s` how long a node may be away. Nothing is planned
     outside `owned_projects`. `shown` are nodes that a scheduler shows now. `extra` are adoptions, disownings and
-    quarantines. `unpaid` names the workloads without money for all of their fallback, with the units that are still
-    paid, and `strict` those that only covered nodes serve.
+    quarantines. `granted` are the units of fallback that are paid, by workload, `spent` names those that no money is
+    left for, and `strict` those that only covered nodes serve.
     """
 
     wanted: tuple[Wanted, ...]
@@ -92,7 +92,8 @@ class Inputs:
     moves: tuple[Move, ...] = ()
     shown: frozenset[str] = frozenset()
     extra: tuple[Step, ...] = ()
-    unpaid: Mapping[str, int] = field(default_factory=dict)
+    granted: Mapping[str, int] = field(default_factory=dict)
+    spent: frozenset[str] = frozenset()
     strict: frozenset[str] = frozenset()
 
 
@@ -100,7 +101,7 @@ def difference(inputs: Inputs) -> Difference:
     """All steps from the observed fleet to the wanted one."""
     found = _sorted(inputs)
     by_slot = found.by_slot
-    spent = _unpaid(inputs, by_slot)
+    unpaid = _unpaid(inputs, found)
     owed: dict[str, list[Debt]] = defaultdict(list)
     for debt in inputs.fleet.debts:
         owed[debt.workload].append(debt)
@@ -127,7 +128,7 @@ def difference(inputs: Inputs) -> Difference:
         *_asked_before(found.asked),
         *adds,
         *_moved_away(inputs, found.moved),
-        *(step_of(StepKind.RELEASE, instance, Cause.AUTHORITY_SPENT) for instance in spent),
+        *(step_of(StepKind.RELEASE, instance, cause) for instance, cause in unpaid),
         *_emptied(inputs, [i for i in surplus if not _away(i, inputs)]),
         *_lost_to_scheduler(inputs, by_slot.values(), found.unseen),
     )
@@ -147,13 +148,14 @@ def difference(inputs: Inputs) -> Difference:
 class _Sorted:
     """The fleet by what may follow for an instance, each in the fleet's order.
 
-    `by_slot` is supply by workload and pool. Apart from it stand what is being taken over by another (`moved`), and
-    lent nodes of a strict tier that no notice would reach (`bare`): they fill no place that the placement wants filled.
-    `units` is all supply by workload, `going` what is none, `asked` what no server is known of, and `unseen` names
-    those that a scheduler misses, or may.
+    `by_slot` is supply by workload and pool, `bought` what of it is fallback, by workload. Apart from it stand what is
+    being taken over by another (`moved`), and lent nodes of a strict tier that no notice would reach (`bare`): they
+    fill no place that the placement wants filled. `units` is all supply by workload, `going` what is none, `asked` what
+    no server is known of, and `unseen` names those that a scheduler misses, or may.
     """
 
     by_slot: dict[tuple[str, str], list[Instance]] = field(default_factory=lambda: defaultdict(list))
+    bought: dict[str, list[Instance]] = field(default_factory=lambda: defaultdict(list))
     moved: list[Instance] = field(default_factory=list)
     bare: list[Instance] = field(default_factory=list)
     units: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -166,7 +168,7 @@ def _sorted(inputs: Inputs) -> _Sorted:
     """One pass over the fleet: of a large one, this is what a difference costs."""
     found = _Sorted()
     by_slot, units, strict = found.by_slot, found.units, inputs.strict
-    serving, joined = Phase.SERVING, Phase.JOINED
+    serving, joined, fallback = Phase.SERVING, Phase.JOINED, Paid.FALLBACK
     for instance in inputs.fleet.instances.values():
         phase = instance.phase
         if phase is not serving and phase is not joined and not instance.supply:
@@ -184,25 +186,27 @@ def _sorted(inputs: Inputs) -> _Sorted:
             found.bare.append(instance)
         else:
             by_slot[workload, instance.pool].append(instance)
+            if instance.paid is fallback:
+                found.bought[workload].append(instance)
     return found
 
 
-def _unpaid(inputs: Inputs, by_slot: dict[tuple[str, str], list[Instance]]) -> list[Instance]:
-    """Takes out of the supply the fallback that no money is left for, those that work the least first. It goes whatever
-    the placement makes of its place: a floor that it stood in for is bought as a floor.
+def _unpaid(inputs: Inputs, found: _Sorted) -> list[tuple[Instance, Cause]]:
+    """Takes out of the supply the fallback that nobody's money stands behind, those that work the least first. It goes
+    whatever the placement makes of its place: a floor that it stood in for is bought as a floor.
     """
-    going: list[Instance] = []
-    for workload, paid in inputs.unpaid.items():
-        slots = [have for slot, have in by_slot.items() if slot[0] == workload]
-        bought = sorted((i for have in slots for i in have if i.paid is Paid.FALLBACK), key=_dearest_last)
-        over = sum(i.units for i in bought) - paid
-        for instance in bought:
-            if over > 0:
+    going: list[tuple[Instance, Cause]] = []
+    for workload, bought in found.bought.items():
+        over = sum(i.units for i in bought) - inputs.granted.get(workload, 0)
+        spent = workload in inputs.spent
+        for instance in sorted(bought, key=_dearest_last) if over > 0 else ():
+            # without money the rest of a lot goes as well; else a lot that is granted in part is granted
+            if over >= (1 if spent else instance.units):
                 over -= instance.units
-                going.append(instance)
-    names = {instance.name for instance in going}
-    for slot in {(instance.workload, instance.pool) for instance in going}:
-        by_slot[slot] = [i for i in by_slot[slot] if i.name not in names]
+                going.append((instance, Cause.AUTHORITY_SPENT if spent else Cause.RECLAIMABLE_HELD))
+    names = {instance.name for instance, _ in going}
+    for slot in {(instance.workload, instance.pool) for instance, _ in going}:
+        found.by_slot[slot] = [i for i in found.by_slot[slot] if i.name not in names]
     return going
 
 
@@ -243,8 +247,8 @@ def _moved_away(inputs: Inputs, moved: list[Instance]) -> Iterable[Step]:
 def _emptied(inputs: Inputs, surplus: list[Instance]) -> Iterable[Step]:
     """Releases because less is needed: only what is empty or not there yet. A busy one waits until its units end or
     fill other nodes: nobody is interrupted to save idle time. So does one that its scheduler does not show, for as long
-    as a join may take: it may be busy, and carry what the rest does not. Fallback goes back busy or not: nobody's money
-    stands behind it any more, and the arbiter waited until the rest had carried the minimum.
+    as a join may take: it may be busy, and carry what the rest does not. Fallback goes busy or not: its hour pays for
+    the place that the placement wants it in.
     """
     for instance in surplus:
         if instance.starting and instance.cause is Cause.NOTICE:
