@@ -16,7 +16,7 @@ from simulation.check_ground import allowed, quantum
 from simulation.check_reading import Checker
 from simulation.check_scene import SETTLED_LOOKS, Scene, behind, term_of
 from simulation.check_worth import Worth
-from simulation.chronicle import Act, Call, Ended, Led, Look, Node, NodeWord
+from simulation.chronicle import Act, Call, Ended, Look, Node, NodeWord
 
 REACHED_LOOKS = 36
 """Three hours of cycles: a probe that doubles from one instance to a pool's share takes six, a back-off an hour."""
@@ -99,12 +99,6 @@ class Cleared(Checker):
         self._clear = 0
         self._counted_at = 0
         self._tripped: dict[str, tuple[Event, tuple[int, int]]] = {}
-
-    def on_led(self, scene: Scene, led: Led) -> Iterator[str]:
-        """What an earlier term of the same epoch told is not this leader's to tell as over."""
-        if not led.renewed:
-            self._tripped = {name: event for name, event in self._tripped.items() if event.epoch != led.epoch}
-        yield from ()
 
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
         """Count clear looks of leaders since the faults are over; what still stands then has latched."""

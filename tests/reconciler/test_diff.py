@@ -184,54 +184,6 @@ def test_a_node_that_its_scheduler_does_not_show_is_not_held_to_be_empty() -> No
     assert (gone.instance, gone.cause) == (name(5), Cause.CLAIM_SHRANK)
 
 
-def test_fallback_goes_back_though_it_is_busy_and_the_floor_beside_it_stays() -> None:
-    """Once it is no longer granted nobody's authority pays for it."""
-    floor, bought = instance(1, pool=KEPT, paid=Paid.FLOOR), instance(2, pool=KEPT, paid=Paid.FALLBACK)
-    result = found(fleet(floor, bought), want(1, KEPT, Paid.FLOOR))
-    assert [(s.kind, s.instance, s.cause) for s in result.steps] == [
-        (StepKind.RELEASE, name(2), Cause.RECLAIMABLE_HELD)
-    ]
-    wants = want(1, KEPT, Paid.FLOOR), want(1, KEPT, Paid.FALLBACK)
-    assert not found(fleet(floor, bought), *wants, granted={FORECAST: bought.units}).steps
-
-
-def test_fallback_whose_money_ended_goes_with_that_cause_and_the_floor_it_stood_in_for_is_bought() -> None:
-    floor, bought = instance(1, pool=KEPT, paid=Paid.FLOOR), instance(2, pool=KEPT, paid=Paid.FALLBACK)
-    steps = found(fleet(floor, bought), want(2, KEPT, Paid.FLOOR), spent=frozenset({FORECAST})).steps
-    assert [(step.kind, step.paid, step.cause) for step in steps] == [
-        (StepKind.ACQUIRE, Paid.FLOOR, Cause.FLOOR),
-        (StepKind.RELEASE, Paid.FALLBACK, Cause.AUTHORITY_SPENT),
-    ]
-
-
-def test_fallback_that_is_still_paid_stays_beside_what_is_not() -> None:
-    standing = [instance(n, pool=KEPT, paid=Paid.FALLBACK) for n in (1, 2, 3)]
-    units = standing[0].units
-    wants, spent = want(2, KEPT, Paid.FALLBACK), frozenset({FORECAST})
-    steps = found(fleet(*standing), wants, granted={FORECAST: 2 * units}, spent=spent).steps
-    assert [(step.kind, step.cause) for step in steps] == [(StepKind.RELEASE, Cause.AUTHORITY_SPENT)]
-
-
-def test_fallback_that_is_not_granted_fills_no_place_of_a_floor() -> None:
-    """One of three stays for the floor that does not run yet; the floor is bought, and nothing stands unpaid."""
-    standing = [instance(n, pool=KEPT, paid=Paid.FALLBACK) for n in (1, 2, 3)]
-    wants = want(1, KEPT, Paid.FLOOR), want(1, KEPT, Paid.FALLBACK)
-    steps = found(fleet(*standing), *wants, granted={FORECAST: standing[0].units}).steps
-    assert [(step.kind, step.paid, step.cause) for step in steps] == [
-        (StepKind.ACQUIRE, Paid.FLOOR, Cause.FLOOR),
-        (StepKind.RELEASE, Paid.FALLBACK, Cause.RECLAIMABLE_HELD),
-        (StepKind.RELEASE, Paid.FALLBACK, Cause.RECLAIMABLE_HELD),
-    ]
-
-
-def test_a_lot_that_is_granted_in_part_stays_whole_unless_its_money_is_gone() -> None:
-    bought = instance(1, pool=KEPT, paid=Paid.FALLBACK, units=4)
-    granted = {FORECAST: bought.units - 1}
-    assert not found(fleet(bought), want(1, KEPT, Paid.FALLBACK), granted=granted).steps
-    spent = found(fleet(bought), want(0, KEPT, Paid.FALLBACK), granted=granted, spent=frozenset({FORECAST})).steps
-    assert [step.cause for step in spent] == [Cause.AUTHORITY_SPENT]
-
-
 def test_what_does_not_run_yet_goes_before_what_is_empty() -> None:
     result = found(fleet(empty(1), booting(2)), want(1))
     assert [s.instance for s in result.steps] == [name(2)]

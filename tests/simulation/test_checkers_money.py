@@ -225,21 +225,6 @@ def test_a_breaker_that_tripped_in_this_term_is_told_as_over() -> None:
         assert ("check_liveness.Cleared" in story.breaks()) is not clears
 
 
-@pytest.mark.parametrize("renewed", [True, False])
-def test_a_breaker_that_tripped_in_an_earlier_term_of_the_same_epoch_is_not_this_ones(renewed: bool) -> None:
-    story = grown()
-    story.event(
-        EventType.BREAKER_TRIPPED,
-        f"listing_stale/{story.at}",
-        cause=Cause.LISTING_STALE,
-        data={"breaker": "listing_stale", "message": "old"},
-    )
-    story.wait(MINUTE)
-    story.lead("a", 1, renewed=renewed)
-    story.looks(20)
-    assert ("check_liveness.Cleared" in story.breaks()) is renewed
-
-
 def test_a_refusal_while_faults_last_is_no_fault() -> None:
     story = grown()
     story.told.quiet_from = story.at + HOUR
