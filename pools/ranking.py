@@ -183,6 +183,9 @@ def costs(board: Board, hazards: Hazards, rates: Rates) -> Costs:
     1983, The effects of checkpointing on program execution time, with one restart R per interruption); its expected
     loss per interruption is L = 1/h - T / (e^(hT) - 1). Expected fallback is h x share x hours x guaranteed rate.
     Where the assumptions weigh lost hours, h (L + R) x weight x guaranteed rate is added: whoever waits for them.
+
+    A committed pool is offered whatever is known of its rate, since a floor stands there by contract and nowhere else;
+    one whose rate nobody tells costs as much as the dearest that is known.
     """
     col = board.columns
     joint = np.maximum(1, -(-col.gang // np.maximum(1, board.units))).astype(np.float64)
@@ -197,6 +200,9 @@ def costs(board: Board, hazards: Hazards, rates: Rates) -> Costs:
     fallback = counted * col.fallback_h * np.maximum(0.0, guaranteed)
     waited = counted * (lost_h + col.restart_h) * col.weight * np.maximum(0.0, guaranteed)
     cost = rate * inflation + fallback + waited
+    unknown = (rates.asked < 0) | (rates.guaranteed < 0)
+    dearest = np.where(board.eligible, np.maximum(0.0, guaranteed), 0.0).max(axis=1, keepdims=True, initial=0.0)
+    cost = np.where(unknown & committed, dearest, cost)
     # whether it saves anything is judged by the mean hazard: a strict tier's caution is no price
     lost_mean_h = _lost_h(board, mean)
     weighed_h = col.fallback_h + (lost_mean_h + col.restart_h) * col.weight
@@ -205,7 +211,7 @@ def costs(board: Board, hazards: Hazards, rates: Rates) -> Costs:
     reasons: tuple[tuple[Drop, Flags], ...] = (
         (Drop.NOT_ELIGIBLE, ~board.eligible),
         (Drop.NEVER_INTERRUPTED, np.broadcast_to(col.never & ~committed, board.eligible.shape)),
-        (Drop.NO_RATE, np.broadcast_to((rates.asked < 0) | (rates.guaranteed < 0), board.eligible.shape)),
+        (Drop.NO_RATE, np.broadcast_to(unknown & ~committed, board.eligible.shape)),
         (Drop.DEARER, (rate > guaranteed) & ~committed),
         (Drop.INTOLERABLE, slow > col.tolerance),
         (Drop.NO_PROGRESS, counted * (lost_h + col.restart_h) >= 1.0),

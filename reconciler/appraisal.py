@@ -40,7 +40,7 @@ RANK_MS = 300_000
 """Every five minutes, as the design asks; also the window in which losses of one pool count as one shock."""
 
 RATE_AGE_MS = 3_600_000
-"""A rate card older than this is no rate card: its pools get no new work."""
+"""A rate card older than this is no rate card: reclaimable pools get no new work."""
 
 ToldRates = Mapping[str, tuple[Decimal, Decimal, int]]
 """Pool -> the rate and guaranteed rate that the ledger was last told, and since when that holds (0: nobody says)."""

@@ -16,7 +16,9 @@ class Strict(Checker):
     """A lent instance of a strict tier that is not covered is on its way out, or its work has a covered place to go to,
     within `SETTLED_LOOKS` clear looks: what the workload claims is carried without it as soon as there is room. Since
     it carries nothing that counts, its pool is none of those that have to be used: others leave room to reach them. A
-    pool that costs more than it saves, or takes more than the contract tolerates, is no place to go to (DESIGN 7).
+    pool that costs more than it saves, or takes more than the contract tolerates, is no place to go to (DESIGN 7). Nor
+    is any while the rate card is silent: nobody can say what lending there costs, and a new process has no earlier
+    card. The looks are counted anew from the first one that it answers.
     """
 
     name = "check_covered.Strict"
@@ -39,7 +41,7 @@ class Strict(Checker):
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
         """Count the clear looks at which each uncovered instance was still needed."""
         self._worth.looked(scene, look)
-        if behind(scene, look):
+        if behind(scene, look) or not look.rated:
             self._bare.clear()
             return
         ground = scene.ground

@@ -94,6 +94,7 @@ class Look:
     commit: str = ""
     store: bool = True
     told_at: int = 0
+    rated: bool = True
 
 
 @quick

@@ -209,6 +209,7 @@ class Replica:
                 commit=process.follower.commit,
                 store=sight.store,
                 told_at=sight.told_at,
+                rated=sight.rated,
             )
         )
 

@@ -50,7 +50,11 @@ class WiredAnswers:
     def rates(self) -> RateCard:
         """As the seam promises, or not."""
         self._silent_while("rates_silent")
-        return self._line.read("rates", self._cloud.rates)
+        return self._line.read("rates", self._rates)
+
+    def _rates(self) -> RateCard:
+        self._witness.sight.rated = True
+        return self._cloud.rates()
 
     def forward_capacity(self) -> ForwardCapacities:
         """As the seam promises, or not."""

@@ -19,7 +19,7 @@ from simulation.scene import Scene
 class Sight:
     """What one cycle brought, by the world's account; wires fill it in, the replica makes a `Look` of it. `skew_ms` is
     how far its clock was from the truth when it asked the first question of its look, right after it had read it;
-    `told_at` is when signals were answered (0: none were).
+    `told_at` is when signals were answered (0: none were), `rated` whether the rate card came.
     """
 
     skew_ms: int = 0
@@ -29,6 +29,7 @@ class Sight:
     silent: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
     store: bool = True
+    rated: bool = False
 
 
 @dataclass

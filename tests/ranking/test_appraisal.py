@@ -153,15 +153,15 @@ def test_a_rate_that_came_into_force_again_is_told_though_what_held_between_was_
     assert [(e.pool, e.occurred_at) for e in again.events if e.type is EventType.RATE_KNOWN] == [("p1", START + 1)]
 
 
-def test_without_a_rate_card_nothing_is_offered() -> None:
-    assert len(appraised(Appraiser(), START, card=None).offers["w"]) == 0
+def test_without_a_rate_card_nothing_is_offered_but_what_floors_stand_on() -> None:
+    assert appraised(Appraiser(), START, card=None).offers["w"].pools == ("safe",)
 
 
 def test_a_rate_card_is_kept_for_an_hour_and_no_longer() -> None:
     by = Appraiser()
     appraised(by, START)
     assert len(appraised(by, START + RATE_AGE_MS, card=None).offers["w"]) == 3
-    assert len(appraised(by, START + RATE_AGE_MS + 1, card=None).offers["w"]) == 0
+    assert appraised(by, START + RATE_AGE_MS + 1, card=None).offers["w"].pools == ("safe",)
 
 
 def test_unchanged_inputs_give_the_same_ranking_object() -> None:

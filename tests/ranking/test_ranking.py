@@ -155,6 +155,14 @@ def test_a_pool_without_a_rate_gets_no_new_work() -> None:
     assert found.dropped("w") == {"p2": Drop.NO_RATE}
 
 
+def test_committed_capacity_is_offered_behind_what_is_dearest_where_nobody_tells_its_rate() -> None:
+    unrated = {name: rate for name, rate in SURE.items() if name != "safe"}
+    found = row(ranked(contract(), mean=0.01, sure=unrated), "safe")
+    assert (found.cost_micro, found.reason) == (250_000, None)
+    found = row(ranked(contract(), mean=0.01, asked={}, sure={}), "safe")
+    assert (found.cost_micro, found.reason) == (0, None)
+
+
 def test_committed_capacity_is_offered_at_the_guaranteed_rate() -> None:
     found = row(ranked(contract(), mean=5.0), "safe")
     assert (found.cost_micro, found.reason, found.hazard) == (260_000, None, 0.0)

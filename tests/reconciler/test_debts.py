@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from ledger.causes import Cause
-from ledger.events import EventType
+from ledger.events import EventType, Paid
 from pools.provider import Lifecycle, LifecycleKind, Notice, NoticeKind, Signals
 from reconciler.census import take
-from reconciler.fleet import Debt, Fleet, Phase
+from reconciler.fleet import Debt, Fleet, Instance, Phase
 from reconciler.sight import Census, Sight
 from reconciler.steady import not_ahead
 from tests.reconciler.builders import FORECAST, MINUTE, SECOND, START, Region, fleet, instance, node, row, scribe, sight
@@ -109,3 +109,22 @@ def test_a_create_that_was_asked_again_has_not_failed_yet() -> None:
     for _ in range(4):
         region.cycle(seconds=50)
     assert not region.told(EventType.INSTANCE_FAILED)
+
+
+def test_a_floor_is_replaced_though_nobody_told_a_rate_for_hours_and_lent_work_waits_for_one() -> None:
+    region = Region().settled(forecast=20)
+    region.cloud.script.fail("rates", times=1000)
+    region.cycles(14, seconds=300)
+    gone = [*(one for one in region.ours() if one.paid is Paid.FLOOR), next(iter(lent(region)))]
+    assert len(gone) == 5
+    stood = len(lent(region))
+    for one in gone:
+        region.cloud.lose(one.server, reason="host failed")
+    region.cycles(4)
+    assert sum(one.units for one in region.ours(phase=Phase.SERVING) if one.paid is Paid.FLOOR) == 4
+    assert len(lent(region)) == stood - 1
+    assert not region.told(EventType.FALLBACK_RESERVED)
+
+
+def lent(region: Region) -> list[Instance]:
+    return [one for one in region.ours(phase=Phase.SERVING) if one.paid is Paid.RECLAIMABLE]

@@ -256,6 +256,18 @@ def test_strict_work_does_not_stay_on_what_no_notice_reaches() -> None:
         assert ("check_covered.Strict" in story.breaks()) is (looks == 12)
 
 
+@pytest.mark.parametrize(("silent", "after", "wrong"), [(20, 0, False), (20, 11, False), (20, 12, True), (0, 12, True)])
+def test_while_nobody_says_what_lending_costs_strict_work_has_no_other_place(
+    silent: int, after: int, wrong: bool
+) -> None:
+    story = grown()
+    story.wait(1)
+    story.node("r0", NodeWord.UNCOVERED)
+    story.looks(silent, rated=False)
+    story.looks(after, rated=True)
+    assert ("check_covered.Strict" in story.breaks()) is wrong
+
+
 @pytest.mark.parametrize(("wanted", "wrong"), [(12, True), (11, False)])
 def test_what_a_lost_floor_lacks_is_no_place_that_is_lent(wanted: int, wrong: bool) -> None:
     """Seven covered lent units are all that goes beyond a floor of four when eleven are wanted."""
