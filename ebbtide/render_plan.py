@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from correlation_groups.spread import limit, lot
 from ebbtide.text import Paint, columns, count, listed, words, wrapped
 from ledger.events import Paid
+from pools.ranking import Drop
 from reconciler.cycle import Decision
 from reconciler.desired import Partition
 from reconciler.fleet import Phase
@@ -191,6 +192,13 @@ def _shortfalls(found: Sequence[Shortfall], paint: Paint) -> list[str]:
     return lines
 
 
+def not_offered(decision: Decision, workload: str) -> dict[str, str]:
+    """The pools that the workload's contract may use and that are not offered to it now, each with the reason."""
+    ranking = decision.appraisal.ranking
+    rows = ranking.rows(workload) if ranking is not None else ()
+    return {row.pool: row.reason.value for row in rows if row.reason not in (None, Drop.NOT_ELIGIBLE)}
+
+
 def tight(view: PlanView) -> list[BoundState]:
     """Places that the plan fills to their bound, and inherited excesses that still stand after it."""
     return [state for state in _states(view) if state.used >= state.bound > 0]
@@ -289,6 +297,7 @@ def as_document(view: PlanView) -> dict[str, object]:
                 "units": short.units,
                 "floor_units": short.floor_units,
                 "lacks": [lack.value for lack in short.lacks],
+                "not_offered": not_offered(decision, short.workload),
             }
             for short in decision.placement.shortfalls
         ],

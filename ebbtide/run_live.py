@@ -110,7 +110,8 @@ def _dry(args: argparse.Namespace, terminal: Terminal, link: SandboxLink) -> int
     found, state = estate_or_bundle(args), ReconcilerState(Path(args.state))
     part = _part_for(link.open(), found.estate, args.partition)
     ports = ports_of(link, Unmoved(found.estate), rehearsed(state), holder="dry-run", ending=str)
-    reconciler = Reconciler(ports, Appraiser(), parted=lambda _: part, memory=remembered(state))
+    appraiser = Appraiser()
+    reconciler = Reconciler(ports, appraiser, parted=lambda _: part, memory=remembered(state, appraiser))
     decision = reconciler.cycle(dry_run=True)
     when = f"{clock(link.now() % DAY_MS)} UTC"
     title = f"the sandbox at {args.provider}"

@@ -23,8 +23,10 @@ from reconciler.adapters.desired_bundle import Kept as KeptBundle
 from reconciler.adapters.desired_files import DesiredFiles
 from reconciler.adapters.stop_store import EitherStop, StoreStop
 from reconciler.adapters.store_file import FileStore
+from reconciler.appraisal import Appraiser
 from reconciler.cycle import Memory
 from reconciler.lease import TERMS, Terms
+from reconciler.lessons import learnt_of
 from reconciler.ports import Desired, DesiredState, Journal, Recorder, StopSwitch, Store
 from reconciler.resume import resume
 from reconciler.saved import decode
@@ -171,13 +173,17 @@ def ports_of(link: SandboxLink, desired: DesiredState, kept: Kept, *, holder: st
     )
 
 
-def remembered(state: ReconcilerState) -> Memory:
-    """The memory that the journal holds, for a look at it; an empty one where there is none."""
+def remembered(state: ReconcilerState, appraiser: Appraiser) -> Memory:
+    """The memory that the journal holds, for a look at it, and what was learnt of the pools into the appraiser: which
+    of them are excluded, and what they cost. An empty one where there is none.
+    """
     try:
         saved = decode(state.journal.read_bytes())
     except FileNotFoundError:
         return Memory()
-    return resume(saved, position=saved.position).memory
+    memory = resume(saved, position=saved.position).memory
+    appraiser.take_up(learnt_of(saved.lessons, memory.fleet, appraiser.outlook))
+    return memory
 
 
 def terms_at(speed: float) -> Terms:

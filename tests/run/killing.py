@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,8 @@ from pools.gamma_table import quantile_over_mean
 from pools.interruption import Outlook
 from reconciler import placement_full  # noqa: F401 - the same
 from simulation.adapters.sandbox_client import SandboxLink
+from simulation.check_ground import Ground
+from tests.reconciler.builders import REGION, estate
 from tests.run.points import ACTS, STAGES, Points, install
 from tests.run.reckoning import Reckoning, reckon
 from tests.run.region import SWAPS, driver, served
@@ -82,8 +85,8 @@ class Killing:
         """The command line of a run."""
         return self.site.words(self.socket, self.state, *more)
 
-    def start(self, words: tuple[str, ...], dies: Callable[[str, int], bool] | None = None) -> int:
-        """A child that runs the command; its process id."""
+    def start(self, words: tuple[str, ...], dies: Callable[[str, int], bool] | None = None, *, out: str = "log") -> int:
+        """A child that runs the command, and writes to that file; its process id."""
         self.points.reset()
         sys.stdout.flush()
         child = os.fork()
@@ -91,7 +94,7 @@ class Killing:
             return child
         code = 70
         try:
-            log = os.open(self.folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            log = os.open(self.folder / out, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             os.dup2(log, 1)
             os.dup2(log, 2)
             install(self.points, dies or (lambda _stage, _times: False))
@@ -147,6 +150,12 @@ class Killing:
         else:
             raise RuntimeError(f"a child ended with {code}: {self.log()}")
 
+    def planned(self) -> dict[str, Any]:
+        """What the product would do next, and what it says that it lacks."""
+        self.wait(self.start(self.words("--dry-run"), out="plan"))
+        found: dict[str, Any] = json.loads((self.folder / "plan").read_text(encoding="utf-8"))
+        return found
+
     def go_on(self, kills: int, link: SandboxLink) -> None:
         """Kill so often, then let everything settle, at once and again when no exclusion of a pool lasts any more, and
         reckon.
@@ -162,7 +171,9 @@ class Killing:
         for quiet in (20 * 60_000, LONGEST_BACK_OFF_MS):
             link.ask("pass", int, quiet)
             settled &= self.wait(self.start(self.words("--cycles", "60", "--until-idle"))) == 0
-        self.report.reckoning = reckon(self.socket, self.state, link, settled=settled)
+        self.report.reckoning = reckon(
+            self.socket, self.state, link, plan=self.planned(), ground=Ground(estate(*SWAPS), REGION), settled=settled
+        )
         self.report.seconds = time.monotonic() - began
 
 

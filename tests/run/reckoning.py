@@ -7,24 +7,24 @@ event, each event stands once, and nothing that runs is forgotten.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ledger.events import Event, EventType, from_line
 from ledger.spool import Spool
-from pools.provider import LifecycleKind, Listing, Signals
+from pools.provider import ForwardCapacities, LifecycleKind, Listing, Quota, RateCard, Signals
 from reconciler.fleet import Phase
 from reconciler.ports import SchedulerView
 from reconciler.saved import decode
 from simulation.adapters.sandbox_client import SandboxLink
 from simulation.adapters.sandbox_server import read_account
+from simulation.check_ground import Ground
 from simulation.sandbox_desk import Effect
+from tests.run.waiting import Region, doubted_in, stated_in, waits_wrongly
 
 ENDS = frozenset({EventType.INSTANCE_ENDED, EventType.INSTANCE_LOST, EventType.INSTANCE_FAILED})
-
-MAY_WAIT = 20
-"""One unit in so many may find no place within the bounds of the small region when it is nearly full."""
 
 
 @dataclass(frozen=True)
@@ -45,23 +45,47 @@ class Story:
     listing: Listing
     view: SchedulerView
     fleet: dict[str, Phase]
+    region: Region
 
 
-def reckon(socket: Path, state: Path, link: SandboxLink, *, settled: bool) -> Reckoning:
-    """Reads what was left and looks for what must not be."""
+def reckon(
+    socket: Path, state: Path, link: SandboxLink, *, plan: Mapping[str, Any], ground: Ground, settled: bool
+) -> Reckoning:
+    """Reads what was left and looks for what must not be. `plan` is what the product would do next, and says of itself,
+    on this `ground`.
+    """
     with Spool(state / "spool") as spool:
         events = [from_line(entry.line) for entry in spool.read(spool.start)]
     saved = decode((state / "journal").read_bytes())
+    signals, listing = link.ask("signals", Signals, ""), link.ask("instances", Listing)
     story = Story(
         effects=read_account(socket.with_name(socket.name + ".account")),
         events=events,
-        signals=link.ask("signals", Signals, ""),
-        listing=link.ask("instances", Listing),
+        signals=signals,
+        listing=listing,
         view=link.ask("view", SchedulerView),
         fleet={one.name: one.phase for one in saved.memory.fleet.instances.values()},
+        region=Region(
+            ground=ground,
+            listing=listing,
+            forward=link.ask("forward_capacity", ForwardCapacities),
+            quota=link.ask("quota", Quota),
+            rates=link.ask("rates", RateCard),
+            signals=signals,
+            closed=frozenset(domain for reclaim in signals.reclaims for domain in reclaim.domains),
+            doubted=doubted_in(events, listing.as_of),
+            stated=stated_in(plan),
+        ),
     )
     wrong = [] if settled else ["the fleet did not come to rest within sixty cycles"]
-    for check in (_once, _each_effect_told, _each_word_told, _each_event_once, _nothing_forgotten, _nobody_wants):
+    for check in (
+        _once,
+        _each_effect_told,
+        _each_word_told,
+        _each_event_once,
+        _nothing_forgotten,
+        _nobody_waits_wrongly,
+    ):
         wrong += check(story)
     counts = Counter(effect.act for effect in story.effects if effect.changed)
     counts.update({f"{effect.act} again": 0 for effect in story.effects})
@@ -123,12 +147,12 @@ def _nothing_forgotten(story: Story) -> Iterator[str]:
     yield from (f"{name} runs {count} times" for name, count in names.items() if count > 1)
 
 
-def _nobody_wants(story: Story) -> Iterator[str]:
-    """Everybody has what was asked for, but for the last units, which a bound or a domain without room may keep out."""
+def _nobody_waits_wrongly(story: Story) -> Iterator[str]:
+    """Everybody has what was asked for, but for what a bound or a domain without room keeps out, and the product says
+    so.
+    """
     for demand in story.view.demands.values():
-        waiting = demand.pending + demand.starting
-        if waiting * MAY_WAIT > demand.running:
-            yield f"{demand.workload} has {demand.running} units, and still waits for {waiting}"
+        yield from waits_wrongly(demand, story.region)
 
 
 def _by_instance(events: Iterable[Event]) -> defaultdict[str, set[EventType]]:
