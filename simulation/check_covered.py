@@ -66,7 +66,9 @@ def _needed(scene: Scene, workload: str, look: Look, worth: Worth) -> list[str]:
     bare = [s for s in serving if s.paid == "reclaimable" and not s.covered]
     if not bare:
         return []
-    coming = [s for s in scene.by_workload[workload].values() if not s.joined_at]
+    there = scene.by_workload[workload].values()
+    # what was given up, or is on its way out, before it was a node comes no more
+    coming = [s for s in there if not s.joined_at and not s.asked_at and s.name not in scene.failed]
     covered = [s for s in serving if s not in bare] + coming
     desired = min(ground.interruptible(workload, units) for units in scene.wants.believable(workload))
     lent = sum(s.units for s in covered if s.paid == "reclaimable")

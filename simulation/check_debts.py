@@ -59,7 +59,8 @@ class PaidOnce(Checker):
 class ReleasedOnce(Checker):
     """A node is asked back once, and no release leaves less than any claim that may be believed: no second victim. What
     no node ever heard of, a later leader that does not know of it may decide anew; and a node that drains for nothing
-    any more, since its provider took back the notice that it heard beside the return, is told of the same one again.
+    any more, since its provider took back the notice that it heard beside the return, is told of the same one again,
+    once that drain was stopped.
     """
 
     name = "check_debts.ReleasedOnce"
@@ -67,11 +68,14 @@ class ReleasedOnce(Checker):
     def __init__(self) -> None:
         self._asked: dict[str, Act] = {}
         self._heard: dict[str, int] = {}
+        self._stopped: dict[str, int] = {}
 
     def on_node(self, scene: Scene, node: Node) -> Iterator[str]:
-        """Remember when nodes heard that they were asked."""
+        """Remember when nodes heard that they were asked, and when one was told that what it drains for is over."""
         if node.word is NodeWord.HEARD and node.notice.startswith(f"{EventType.RELEASE_ASKED.value}/"):
             self._heard[node.name] = node.at
+        elif node.word in (NodeWord.TAKEN_BACK, NodeWord.WITHDRAWN):
+            self._stopped[node.name] = node.at
         yield from ()
 
     def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
@@ -81,7 +85,7 @@ class ReleasedOnce(Checker):
         before = self._asked.setdefault(act.name, act)
         same = (act.replica, act.epoch) == (before.replica, before.epoch)
         known = same or self._heard.get(act.name, -1) >= before.at
-        repeated = act.for_ != "" and act.for_ == before.for_
+        repeated = act.for_ != "" and act.for_ == before.for_ and self._stopped.get(act.name, -1) >= before.at
         if before.at != act.at and known and not repeated:
             yield f"{act.name} was asked back at {before.at} and at {act.at}"
         stands = scene.namesakes.get(act.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from ledger.events import Event, EventType
@@ -97,22 +98,23 @@ class Twins(Checker):
 
 class Forgotten(Checker):
     """In the end the servers with our mark are those that the last leader knows, no more and no fewer. It can know of
-    another's only what a whole listing showed it.
+    another's only what a whole listing of its term showed it: any, or the last one of what it told as lost since.
     """
 
     name = "check_owners.Forgotten"
 
     def __init__(self) -> None:
         self._leader = ("", 0)
-        self._whole: dict[str, Look] = {}
+        self._whole: dict[str, list[Look]] = defaultdict(list)
 
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
-        """The last whole listing of each project that the leader had in its term."""
+        """The whole listings of each project that the leader had in its term."""
         if look.leads:
             if self._leader != (look.replica, look.epoch):
                 self._leader = look.replica, look.epoch
                 self._whole.clear()
-            self._whole.update(dict.fromkeys(look.whole, look))
+            for project in look.whole:
+                self._whole[project].append(look)
         yield from ()
 
     def close(self, scene: Scene) -> Iterator[str]:
@@ -121,7 +123,8 @@ class Forgotten(Checker):
         if known is None:
             return
         for server, stand in scene.standing.items():
-            if server not in known and stand.created_at <= scene.now - LATE_MS and self._listed(stand):
+            lost = stand.name in scene.lost
+            if server not in known and stand.created_at <= scene.now - LATE_MS and self._listed(stand, lost=lost):
                 yield f"{stand.name} ({server}) stands since {stand.created_at}, and the leader does not know it"
         for server in sorted(known - scene.standing.keys()):
             gone = scene.servers.get(server)
@@ -133,7 +136,7 @@ class Forgotten(Checker):
             elif gone.ended_at <= scene.now - LATE_MS:
                 yield f"the leader knows {gone.name} ({server}), which ended at {gone.ended_at}"
 
-    def _listed(self, stand: Stand) -> bool:
-        look = self._whole.get(stand.project)
-        shown = look is not None and stand.created_at < look.listed_at and stand.server not in look.hidden
+    def _listed(self, stand: Stand, *, lost: bool) -> bool:
+        looks = self._whole[stand.project][-1 if lost else 0 :]
+        shown = any(stand.created_at < look.listed_at and stand.server not in look.hidden for look in looks)
         return shown or stand.by == self._leader

@@ -328,10 +328,6 @@ def _take_event(scene: Scene, event: Event) -> None:
         scene.excluded.discard(event.pool)
 
 
-def _take_stop(scene: Scene, stopped: Stopped) -> None:
-    scene.stopped, scene.stopped_at = stopped.reason, stopped.at
-
-
 def _take_wanted(scene: Scene, said: tuple[str, int]) -> None:
     scene.wants.changed(*said)
 
@@ -359,7 +355,7 @@ TAKE: dict[str, Callable[[Scene, Any], None]] = {
     "moved": _take_moved,
     "ended": _take_ended,
     "node": _take_node,
-    "stop": _take_stop,
+    "stop": _take_nothing,
     "led": _take_led,
     "room": _take_room,
     "look": _take_look,

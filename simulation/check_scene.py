@@ -115,8 +115,6 @@ class Scene:
         self.failed: set[str] = set()
         self.closing: dict[tuple[str, str], tuple[int, int]] = {}
         self.room: tuple[int, dict[str, int]] = (0, {})
-        self.stopped = ""
-        self.stopped_at = 0
         self.excluded: set[str] = set()
         self.silent_ends: dict[str, str] = {}
         self.unwitnessed: set[str] = set()
@@ -205,7 +203,11 @@ class Scene:
         return next((one for one in reversed(self.earlier[act.replica]) if one.at <= act.sent_at), None)
 
     def decided_at(self, act: Act) -> int:
-        """When what the act does was written down as about to be done; the time of the act where it never was."""
+        """When what the act does was written down as about to be done; the time of the act where it never was. A return
+        counts by the decision that the call carries: another one of the same node, before it, is none of this.
+        """
+        if act.for_ in self.told:
+            return self.told[act.for_]
         event = (self.requests if act.call is Call.CREATE else self.releases).get(act.name)
         return self.told[event.id] if event is not None else act.at
 

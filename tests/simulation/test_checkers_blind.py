@@ -106,3 +106,19 @@ def test_nothing_is_lent_where_nobody_told_of_reclaims_for_long() -> None:
     story.looks(2, told=False)
     story.buy("x", DOMAINS[0])
     assert "check_blind.Acts" in story.breaks()
+
+
+@pytest.mark.parametrize(("decided", "wrong"), [(1, False), (2, True)], ids=["the return of before", "another one"])
+def test_a_return_was_agreed_when_what_it_carries_was_decided(decided: int, wrong: bool) -> None:
+    """A node was to go back and never heard of it; who decides that anew on a blind look goes on with nothing."""
+    story = grown()
+    story.want(11)
+    story.looks(6)
+    for number in (1, 2):
+        story.event(EventType.RELEASE_ASKED, f"r0/{number}", caused_by=story.claim, instance="r0", workload=FORECAST)
+        story.wait(MINUTE)
+        if number == 1:
+            story.look(git=False)
+    about = f"release.asked/{REGION}/r0/{decided}"
+    story.act(Call.ASK_RETURN, "r0", server="", project="", for_=about, ends_at=story.at + 2 * MINUTE)
+    assert ("check_blind.Acts" in story.breaks()) is wrong

@@ -55,6 +55,25 @@ def test_a_stop_calls_nothing_back_that_was_in_flight(*, begun: int, wrong: bool
     assert ("check_stop.Acts" in story.breaks()) is wrong
 
 
+@pytest.mark.parametrize(("begun", "wrong"), [(5000, False), (5001, True)])
+@pytest.mark.parametrize("again", ["", "people"], ids=["taken off", "stopped for another reason"])
+def test_a_call_that_was_begun_under_a_stop_counts_whatever_the_switch_says_when_it_lands(
+    *, again: str, begun: int, wrong: bool
+) -> None:
+    story = grown()
+    story.look()
+    story.request("x", DOMAINS[0])
+    story.told.stops.append(Stopped(story.at, "drill"))
+    sent_at = story.at + begun
+    story.wait(begun)
+    if again:
+        story.told.stops.append(Stopped(story.at, again))
+    story.wait(10 * MINUTE)
+    story.told.stops.append(Stopped(story.at, ""))
+    story.act(Call.CREATE, "x", pool=DOMAINS[0], workload="forecast", units=1, paid="reclaimable", sent_at=sent_at)
+    assert ("check_stop.Acts" in story.breaks()) is wrong
+
+
 # -- fencing ----------------------------------------------------------------------------------------------------------
 
 
@@ -266,6 +285,19 @@ def test_while_nobody_says_what_lending_costs_strict_work_has_no_other_place(
     story.looks(silent, rated=False)
     story.looks(after, rated=True)
     assert ("check_covered.Strict" in story.breaks()) is wrong
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_what_was_given_up_before_it_was_a_node_is_no_place_for_strict_work(failed: bool) -> None:
+    story = grown()
+    story.buy("x", DOMAINS[2])
+    asked = f"instance.requested/{REGION}/x"
+    if failed:
+        story.event(EventType.INSTANCE_FAILED, "x", caused_by=asked, instance="x", data={"error": "no host"})
+    story.wait(1)
+    story.node("r0", NodeWord.UNCOVERED)
+    story.looks(12)
+    assert ("check_covered.Strict" in story.breaks()) is failed
 
 
 @pytest.mark.parametrize(("wanted", "wrong"), [(12, True), (11, False)])

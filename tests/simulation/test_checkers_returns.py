@@ -31,8 +31,14 @@ def test_what_no_node_heard_of_another_leader_may_decide_anew(heard: bool, later
     assert any(" and at " in sentence for sentence in told) is (heard or later == ("a", 1))
 
 
-@pytest.mark.parametrize("decided", [1, 2], ids=["the same return", "another one"])
-def test_a_node_may_be_told_again_of_the_return_that_it_was_asked_for_and_of_no_other(decided: int) -> None:
+@pytest.mark.parametrize(
+    ("decided", "stopped", "wrong"),
+    [(1, True, False), (2, True, True), (1, False, True)],
+    ids=["the same return", "another one", "the same while it drains"],
+)
+def test_a_node_whose_drain_was_stopped_may_be_told_again_of_the_return_that_it_was_asked_for_and_of_no_other(
+    *, decided: int, stopped: bool, wrong: bool
+) -> None:
     story = grown()
     story.want(11)
     story.looks(6)
@@ -40,9 +46,11 @@ def test_a_node_may_be_told_again_of_the_return_that_it_was_asked_for_and_of_no_
         about = f"release.asked/{REGION}/r0/{for_}"
         story.act(Call.ASK_RETURN, "r0", server="", project="", ends_at=story.at + 2 * MINUTE, for_=about)
         story.node("r0", NodeWord.HEARD, ends_at=story.at + 2 * MINUTE, notice=about)
+        if stopped:
+            story.node("r0", NodeWord.WITHDRAWN)
         story.wait(5 * MINUTE)
     told = [b.sentence for b in story.broken() if b.checker == "check_debts.ReleasedOnce"]
-    assert any(" and at " in sentence for sentence in told) is (decided == 2)
+    assert any(" and at " in sentence for sentence in told) is wrong
 
 
 def test_looks_that_follow_each_other_faster_than_cycles_do_give_no_more_time() -> None:
