@@ -100,6 +100,7 @@ class Topology:
         return {name: i for i, name in enumerate(self.pools)}
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Forgotten sums of one memory: exposure in instance-hours, losses, and squares of the losses per observation, by
@@ -159,6 +160,7 @@ class History:
         return replace(self, topology=topology, evidence=tuple(kept))
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Hazards:
     """Estimates in the topology's order, in losses per instance-hour: the mean, its upper quantile, and the same two of
