@@ -27,14 +27,16 @@ def outdone(
     The stream tells again of what this term made and forgot: of its own epoch it counts while the term `begins`.
     """
     servers = listing.servers if listing is not None else ()
-    listed = (_above(server.mark, owner, epoch, known) for server in servers if server.id)
+    marks = [server.mark for server in servers if server.mark is not None and server.id]
     told_from = epoch if begins else epoch + 1
-    told = (_above(said.mark, owner, told_from, known) for said in signals.lifecycle)
-    return max(chain(listed, told), default=0)
+    said = [one.mark for one in signals.lifecycle if one.mark is not None]
+    return max(chain(_above(marks, owner, epoch, known), _above(said, owner, told_from, known)), default=0)
 
 
-def _above(mark: Mark | None, owner: tuple[str, str, str], epoch: int, known: Container[str]) -> int:
-    """The mark's epoch where another leader of this partition made it, in `epoch` or later; else 0."""
-    if mark is None or mark.epoch < epoch or (mark.epoch == epoch and mark.name in known):
-        return 0
-    return mark.epoch if mark.owner == owner else 0
+def _above(marks: list[Mark], owner: tuple[str, str, str], epoch: int, known: Container[str]) -> list[int]:
+    """The epochs of those marks that another leader of this partition made, in `epoch` or later."""
+    return [
+        mark.epoch
+        for mark in marks
+        if mark.epoch >= epoch and (mark.epoch > epoch or mark.name not in known) and mark.owner == owner
+    ]
