@@ -110,7 +110,7 @@ test-interop: .tools/bin/keyless.pin
 	@tools/yaml_language_server.sh
 	@touch $@
 
-.tools/fuzz/pin: .tools/uv/.ready tools/fuzz.txt tools/fuzz.sh
+.tools/fuzz/pin: .venv/.ready tools/fuzz.txt tools/fuzz.sh
 	@tools/fuzz.sh
 	@touch $@
 

@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 Class = TypeVar("Class", bound=type)
 
+_TURN = vars(object)["__class__"].__set__
+"""Sets the class of a value that refuses assignment; by way of `object.__setattr__` a value takes a tenth longer."""
+
 _INIT = """
 def __init__(self, {arguments}):
-    turn(self, "__class__", Open)
+    turn(self, Open)
     {fill}
     self.__class__ = Locked
     {check}
@@ -47,7 +50,7 @@ def quick(class_: Class) -> Class:
     if names != slots or any(field.kw_only or not field.init for field in fields):
         raise TypeError(f"{class_.__name__} has fields that it inherits, or that are no plain arguments")
     open_twin = type(class_.__name__, class_.__bases__, {"__slots__": names})
-    known: dict[str, Any] = {"Open": open_twin, "Locked": class_, "turn": object.__setattr__, "new": object.__new__}
+    known: dict[str, Any] = {"Open": open_twin, "Locked": class_, "turn": _TURN, "new": object.__new__}
     checked = hasattr(class_, "__post_init__")
     text = (_INIT + _REPLACE).format(
         arguments=", ".join(_argument(field, known) for field in fields),

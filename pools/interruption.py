@@ -100,6 +100,7 @@ class Topology:
         return {name: i for i, name in enumerate(self.pools)}
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Forgotten sums of one memory: exposure in instance-hours, losses, and squares of the losses per observation, by
@@ -159,6 +160,7 @@ class History:
         return replace(self, topology=topology, evidence=tuple(kept))
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Hazards:
     """Estimates in the topology's order, in losses per instance-hour: the mean, its upper quantile, and the same two of
@@ -225,12 +227,13 @@ def estimates(history: History) -> Mapping[str, Estimate]:
 def hazards(history: History) -> Hazards:
     """`estimates` on arrays, with those of the longest memory beside them."""
     outlook = history.outlook
-    shape, rate = _longest(history)
+    typical = _region_dispersion(history)
+    shape, rate = _longest(history, typical)
     slow_mean = shape / rate
     slow_upper = slow_mean * np.maximum(1.0, quantile_over_mean(shape, outlook.quantile))
     mean, slow_shape = slow_mean, shape
     for strength, evidence in zip(outlook.strength, history.evidence[1:], strict=True):
-        phi = _dispersion(outlook, evidence.losses, evidence.squares, _region_dispersion(history))
+        phi = _dispersion(outlook, evidence.losses, evidence.squares, typical)
         shape = strength + evidence.losses / phi
         rate = strength / mean + evidence.exposure / phi
         mean = shape / rate
@@ -256,10 +259,9 @@ def _dispersion(outlook: Outlook, losses: Floats, squares: Floats, typical: floa
     return np.maximum((squares + typical * typical) / (losses + typical), outlook.least_dispersion)
 
 
-def _longest(history: History) -> tuple[Floats, Floats]:
-    """Shape and rate of every pool's posterior in the longest memory, down from the region."""
+def _longest(history: History, typical: float) -> tuple[Floats, Floats]:
+    """Shape and rate of every pool's posterior in the longest memory, down from the region; its shock is `typical`."""
     topology, outlook, seen = history.topology, history.outlook, history.evidence[0]
-    typical = _region_dispersion(history)
     lost, hours = float(seen.losses.sum()), float(seen.exposure.sum())
     phi = max(outlook.least_dispersion, (seen.region_squares + typical * typical) / (lost + typical))
     mean: Floats = np.full(

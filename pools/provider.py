@@ -61,6 +61,7 @@ def seat_of(region: str, partition: str) -> str:
     return f"{region}-{partition}" if partition else region
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Mark:
     """Our sign on a server. Another estate's mark is foreign; a server without one is nobody's. `since` is when it was
@@ -94,6 +95,7 @@ class Mark:
         return (self.estate, self.region, self.name)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Server:
     """One row of a listing. `id` may be empty in a broken row; such a row is never a target. `pool` is empty when the
@@ -113,6 +115,7 @@ class Server:
     tags: tuple[tuple[str, str], ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Part:
     """One project (or cell) of a listing, and whether it is proven complete."""
@@ -136,6 +139,7 @@ class Listing:
         return all(part.complete for part in self.parts)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Notice:
     """The provider's word that one server goes away at `ends_at`, or, `withdrawn`, that it stays after all, said at
@@ -256,6 +260,7 @@ class ForwardCapacities:
     domains: tuple[ForwardCapacity, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ProjectQuota:
     """What is left in one project."""

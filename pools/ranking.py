@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -292,5 +293,6 @@ def _money(micro: int) -> str:
     return "unknown" if micro < 0 else f"{Decimal(micro) / MICRO:.6f}"
 
 
+@lru_cache(maxsize=1 << 12)  # a rate card says the same of nearly every pool all day
 def _micro(amount: Decimal | None) -> int:
     return -1 if amount is None or amount < 0 else int((amount * MICRO).to_integral_value())

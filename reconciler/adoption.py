@@ -9,6 +9,7 @@ names and we cannot take is quarantined, with the reason, so that a plan shows i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import repeat
 
 from ledger.causes import Cause
 from ledger.events import Paid
@@ -27,11 +28,11 @@ def adoption_steps(
     files = tuple(a for a in part.estate.adoptions if a.region == part.region)
     strays = tuple(strays)
     seat = part.seat
-    if not files and not strays and all(number_in(name, seat) for name in fleet.instances):
+    if not files and not strays and all(map(number_in, fleet.instances, repeat(seat))):
         return ()  # nothing is handed over and nothing ever was
     rows = {row.id: row for row in listing.servers if row.id and row.project in projects} if listing else {}
     steps = [_quarantine(stray.row, stray.reason) for stray in strays]
-    taken = {name for name, instance in fleet.instances.items() if instance.phase is not Phase.GONE}
+    taken = {instance.name for instance in fleet.alive()}
     for row in sorted(rows.values(), key=lambda row: row.id):
         named = [file for file in files if names(file, row)]
         if row.mark is None and named and row.status is not Status.BUILDING:  # billed from when it runs, not before

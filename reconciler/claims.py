@@ -56,11 +56,15 @@ def claim_of(contract: Contract, wanted: int) -> Claim:
     A floor stands even when less work is there: floors are kept at all times. A started gang is claimed whole where it
     fits under the maximum, and left out where it does not.
     """
-    floor = contract.floor
-    room = max(0, contract.maximum - floor) if contract.restart != "never" else 0
-    gang = contract.gang_size
-    beyond = min(-(-max(0, wanted - floor) // gang), room // gang) * gang
+    floor, gang = contract.floor, contract.gang_size
+    beyond = min(-(-max(0, wanted - floor) // gang) * gang, _most(contract))
     return Claim(contract.name, floor, beyond)
+
+
+def _most(contract: Contract) -> int:
+    """The units beyond the floor that the contract allows, in whole gangs."""
+    gang = contract.gang_size
+    return max(0, contract.maximum - contract.floor) // gang * gang if contract.restart != "never" else 0
 
 
 def settle(before: Claim | None, fresh: Claim, now: int) -> Claim:
@@ -106,7 +110,7 @@ def claims(
             result[contract.name] = _kept(contract, before)
             continue
         if before is not None:
-            ceiling = claim_of(contract, contract.maximum).interruptible
+            ceiling = _most(contract)
             if before.interruptible > ceiling:
                 before = replace(before, interruptible=ceiling)
         demand = view.demands.get(contract.name)

@@ -47,6 +47,7 @@ def read(clock: Callable[[], int], monotonic: Callable[[], int]) -> Reading:
     return Reading(wall, began)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Answers:
     """The times that the provider gave with this cycle's answers; 0 where none came."""
@@ -55,6 +56,7 @@ class Answers:
     told_at: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Before:
     """The last cycle that was remembered, which outlives the process: its time (0: there was none), and its doubt."""

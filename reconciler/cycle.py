@@ -349,22 +349,22 @@ def _rule(
     running: dict[str, int] = defaultdict(int)
     on_fallback: dict[str, int] = defaultdict(int)
     on_floor: dict[str, int] = defaultdict(int)
-    held: dict[str, int] = defaultdict(int)
-    failing: dict[str, int] = defaultdict(int)
+    held, failing = defaultdict[str, int](int), defaultdict[str, int](int)
     unseen: set[str] = set()  # fallback stands where nobody knows what else does
+    fallback, floor = Paid.FALLBACK, Paid.FLOOR
     for instance in fleet.instances.values():
         paid = instance.paid
-        if paid is Paid.FALLBACK and instance.project not in eyes.complete_projects:
+        if paid is fallback and instance.project not in eyes.complete_projects:
             unseen.add(instance.workload)
-        if paid is Paid.FALLBACK and instance.supply:
+        if paid is fallback and instance.supply:
             held[instance.workload] += instance.units
-        elif paid is Paid.FALLBACK and instance.phase is Phase.FAILED and instance.billed:
+        elif paid is fallback and instance.phase is Phase.FAILED and instance.billed:
             failing[instance.workload] += instance.units
         if instance.ready:
             running[instance.workload] += instance.units
-            if paid is Paid.FALLBACK:
+            if paid is fallback:
                 on_fallback[instance.workload] += instance.units
-            elif paid is Paid.FLOOR:
+            elif paid is floor:
                 on_floor[instance.workload] += instance.units
     everybody = guard.buys_nothing(eyes, part.estate.region(part.region).guard)
     # what stands without a contract is frozen with the rest

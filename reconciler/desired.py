@@ -212,9 +212,10 @@ def _count(part: Partition, facts: Facts) -> _Count:
     slots: dict[tuple[str, str], list[int]] = {}
     in_pool: dict[str, int] = {}
     supplies = 0
+    serving, joined, gone = Phase.SERVING, Phase.JOINED, Phase.GONE
     for instance in facts.fleet.instances.values():  # the widest loop of a cycle: what is read twice is read once
         phase = instance.phase
-        if phase is Phase.GONE:
+        if phase is gone:
             continue
         pool = instance.pool
         if pool in known_pools:
@@ -230,7 +231,7 @@ def _count(part: Partition, facts: Facts) -> _Count:
         tally[0] += 1
         if tally[1] < instance.units:  # noqa: PLR1730 - half of what a call of max costs
             tally[1] = instance.units
-        ready = phase is Phase.SERVING or phase is Phase.JOINED
+        ready = phase is serving or phase is joined
         supply = ready or phase is Phase.BOOTING or phase is Phase.REQUESTED
         uncovered = ready and not instance.covered and workload in part.strict
         if not supply or uncovered or instance.moving_to:
@@ -336,13 +337,14 @@ def wanted(part: Partition, placement: Placement, claims: Mapping[str, Claim]) -
     """The placement as instances to have: committed ones are the floor first, fallback beyond it."""
     result: list[Wanted] = []
     floor_left = {name: claim.floor for name, claim in claims.items()}
+    lent = Paid.RECLAIMABLE
     for count in placement.counts:
         pool = part.pool_by_name.get(count.pool)
         if pool is None or count.instances == 0:
             continue
         workload, project, units = count.workload, pool.project, part.units[count.workload, count.pool]
         if not pool.committed:
-            result.append(Wanted(workload, pool.name, project, count.instances, units, Paid.RECLAIMABLE))
+            result.append(Wanted(workload, pool.name, project, count.instances, units, lent))
             continue
         floor = min(count.instances, -(-max(0, floor_left[workload]) // units))
         floor_left[workload] -= floor * units

@@ -54,10 +54,17 @@ def tally(part: Partition, fleet: Fleet, were_nodes: frozenset[str]) -> Tally:
     """One pass over the fleet; instances of unknown pools are passed over."""
     seen: dict[str, _Row] = {name: _Row() for name in part.pool_by_name}
     nodes = []
+    serving, joined, booting, requested, gone = (
+        Phase.SERVING,
+        Phase.JOINED,
+        Phase.BOOTING,
+        Phase.REQUESTED,
+        Phase.GONE,
+    )
     for instance in fleet.instances.values():
         phase = instance.phase
         row = seen.get(instance.pool)
-        if row is None or phase is Phase.GONE:
+        if row is None or phase is gone:
             continue
         row.count += 1
         if row.accepted < instance.requested_at and instance.server and phase is not Phase.FAILED:
@@ -67,12 +74,12 @@ def tally(part: Partition, fleet: Fleet, were_nodes: frozenset[str]) -> Tally:
             nodes.append(name)
             if name not in were_nodes:
                 row.joined += 1
-        if phase is Phase.SERVING or phase is Phase.JOINED:
+        if phase is serving or phase is joined:
             row.alive += 1
-        elif phase is Phase.BOOTING:
+        elif phase is booting:
             row.alive += 1
             row.starting += 1
-        elif phase is Phase.REQUESTED:
+        elif phase is requested:
             row.starting += 1
     return Tally(
         alive={name: row.alive for name, row in seen.items() if row.alive},

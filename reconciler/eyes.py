@@ -124,8 +124,9 @@ def _capped(part: Partition, claimed: Mapping[str, Claim]) -> frozenset[str]:
 def with_returns(eyes: Eyes, ruling: Ruling, fleet: Fleet) -> Eyes:
     """The same, knowing which workloads have fallback standing that nobody's money is behind any more."""
     standing: dict[str, int] = {}
+    fallback = Paid.FALLBACK
     for instance in fleet.instances.values():
-        if instance.paid is Paid.FALLBACK and instance.supply:
+        if instance.paid is fallback and instance.supply:
             standing[instance.workload] = standing.get(instance.workload, 0) + instance.units
     given = frozenset(name for name, units in standing.items() if ruling.granted.get(name, 0) < units)
     return replace(eyes, returning=given) if given else eyes

@@ -6,7 +6,7 @@ created still carries their epoch, and the provider's stream tells of it when it
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from itertools import chain
 
@@ -14,7 +14,7 @@ from pools.provider import Mark
 from reconciler.cycle import Seen
 
 NO_MARK = (0, 0)
-"""What `_above` says of a mark that is no sign."""
+"""No mark is above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ def outdone(
     """
     servers = seen.listing.servers if seen.listing is not None else ()
     told_from = epoch if begins else epoch + 1
-    listed = (_above(row.mark, owner, epoch, known, row.created_at) for row in servers if row.id)
-    told = (_above(said.mark, owner, told_from, known, said.at) for said in seen.signals.lifecycle)
+    listed = _above(((row.mark, row.created_at) for row in servers if row.id), owner, epoch, known)
+    told = _above(((said.mark, said.at) for said in seen.signals.lifecycle), owner, told_from, known)
     above, oldest = max(chain(listed, told), default=NO_MARK)
     if not above:
         return None
@@ -48,11 +48,17 @@ def outdone(
 
 
 def _above(
-    mark: Mark | None, owner: tuple[str, str, str], epoch: int, known: Container[str], at: int
-) -> tuple[int, int]:
-    """The mark's epoch, and when it was made, negative so that the oldest is the largest, where another leader of this
-    partition made it in `epoch` or later. A server that was there `at` a time was made under its mark, or marked since.
+    marks: Iterable[tuple[Mark | None, int]], owner: tuple[str, str, str], epoch: int, known: Container[str]
+) -> list[tuple[int, int]]:
+    """The epochs of those marks that another leader of this partition made in `epoch` or later, each with when it was
+    made, negative so that the oldest is the largest. A server that was there at a time was made under its mark, or
+    marked since.
     """
-    if mark is None or mark.epoch < epoch or (mark.epoch == epoch and mark.name in known):
-        return NO_MARK
-    return (mark.epoch, -(mark.since or at)) if mark.owner == owner else NO_MARK
+    return [
+        (mark.epoch, -(mark.since or at))
+        for mark, at in marks
+        if mark is not None
+        and mark.epoch >= epoch
+        and (mark.epoch > epoch or mark.name not in known)
+        and mark.owner == owner
+    ]

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from contracts.frozen import quick
 from reconciler.placement_region import Shape
 from reconciler.problem import Need
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Kept:
     """What the plan keeps of one line, leaving and released units left out, those of unknown pool in every scope.

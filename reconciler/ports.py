@@ -30,6 +30,7 @@ class Demand:
     contradiction: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class NodeView:
     """One of our instances as its scheduler and its agent show it.

@@ -53,6 +53,7 @@ class Placements(Checker):
     """
 
     name = "check_bounds.Placements"
+    hears = frozenset({EventType.RELEASE_ASKED})
 
     def __init__(self) -> None:
         self._moves = _Moves()
@@ -85,9 +86,10 @@ class Placements(Checker):
         ]
         share = ground.shares[act.workload]
         lot = quantum(act.units, gang)
+        scopes = [(stand.units, _scopes(stand, ground, look)) for stand in ours]
         for scope in ground.scopes[act.pool]:
             bound = allowed(share.domain if scope[0] == "domain" else share.group, most, lot)
-            units = sum(stand.units for stand in ours if _counts(stand, scope, ground, look))
+            units = sum(held for held, everywhere in scopes if all(scope in one for one in everywhere))
             if units > bound:
                 yield (
                     f"{act.name}: {act.workload} has {units} units in {' '.join(scope)}, "
@@ -96,9 +98,11 @@ class Placements(Checker):
         yield from _few_domains(scene, act, look, ours, claims, self._moves)
 
 
-def _counts(stand: Stand, scope: tuple[str, str], ground: Ground, look: Look) -> bool:
-    """Whether the server is in the scope wherever, of late, it may be known to be."""
-    return all(not pool or scope in ground.scopes.get(pool, ()) for pool in stand.places_since(look.listed_at))
+def _scopes(stand: Stand, ground: Ground, look: Look) -> list[tuple[tuple[str, str], ...]]:
+    """The scopes of each pool in which, of late, the server may be known to be: it counts in those that are in all. One
+    whose pool the provider does not say is in every scope.
+    """
+    return [ground.scopes.get(pool, ()) for pool in stand.places_since(look.listed_at) if pool]
 
 
 def _few_domains(
@@ -111,10 +115,10 @@ def _few_domains(
     request = scene.requests.get(act.name)
     ground = scene.ground_of(request.commit if request else "")
     here = ground.pools[act.pool].domain
-    going = [s for s in ours if s.asked_at or s.drained or s.noticed_by(look.at) or _let_go(scene, s, act, look)]
-    staying = [s for s in ours if s not in going]
+    staying = [s for s in ours if not (s.asked_at or s.drained or s.noticed_by(look.at))]
     # what was given up or relieved goes, if only its turn has to come
     staying = [s for s in staying if s.name not in scene.failed and s.name not in moves.relieved]
+    staying = [s for s in staying if not _let_go(scene, s, act, look)]
     if ground.strict(act.workload):  # what no notice would reach is no capacity of theirs
         staying = [s for s in staying if s.covered or not s.joined_at]
     serving = list({stand.name: stand for stand in staying}.values())  # of two under one key one has to go

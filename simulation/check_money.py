@@ -36,6 +36,7 @@ class Usage(Checker):
     """The usage of an instance covers each slot of its billed time exactly once, under one payment."""
 
     name = "check_money.Usage"
+    hears = frozenset({EventType.USAGE, EventType.INSTANCE_STARTED, EventType.INSTANCE_ENDED})
 
     def __init__(self) -> None:
         self._lines: dict[str, list[Event]] = defaultdict(list)
@@ -106,6 +107,16 @@ class Invoice(Checker):
     """
 
     name = "check_money.Invoice"
+    hears = frozenset(
+        {
+            EventType.INSTANCE_STARTED,
+            EventType.INSTANCE_ENDED,
+            EventType.INSTANCE_LOST,
+            EventType.INSTANCE_FOUND,
+            EventType.INSTANCE_MOVED,
+            EventType.RATE_KNOWN,
+        }
+    )
 
     def __init__(self) -> None:
         self._starts: dict[str, Event] = {}
@@ -194,6 +205,7 @@ class Authority(Checker):
     """
 
     name = "check_money.Authority"
+    hears = frozenset({EventType.FALLBACK_RESERVED})
 
     def __init__(self) -> None:
         self._spent: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
@@ -248,6 +260,7 @@ class Covered(Checker):
     """
 
     name = "check_money.Covered"
+    hears = frozenset({EventType.RATE_KNOWN, EventType.FALLBACK_RESERVED})
 
     def __init__(self) -> None:
         self._clear: tuple[tuple[int, int], int] = ((0, 0), 0)

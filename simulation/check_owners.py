@@ -36,11 +36,16 @@ class Mixed(Checker):
             if first != event.id:
                 yield f"{name} was requested twice: {first} and {event.id}"
         pools = self._pools.setdefault(name, set())
-        moved = event.type is EventType.INSTANCE_MOVED or any(len(s.places) > 1 for s in scene.namesakes.get(name, ()))
-        if event.pool and pools and not moved and event.pool not in pools:
+        if event.pool and pools and event.pool not in pools and not _moved(scene, event):
             yield f"{name} is in {', '.join(sorted(pools))} and, by {event.id}, in {event.pool}"
         if event.pool:
             pools.add(event.pool)
+
+
+def _moved(scene: Scene, event: Event) -> bool:
+    """Whether the event tells a move, or the provider moved a server of that name."""
+    stands = scene.namesakes.get(event.instance, ())
+    return event.type is EventType.INSTANCE_MOVED or any(len(stand.places) > 1 for stand in stands)
 
 
 class Twins(Checker):

@@ -118,4 +118,6 @@ class NeverBack(Checker):
 
 def _forgotten(scene: Scene, since: int) -> bool:
     """Whether everything that remembers what was accepted has gone since."""
+    if since == scene.now:  # as for most events
+        return False
     return any(fault.kind == "site_lost" and since < fault.at <= scene.now for fault in scene.chronicle.faults)

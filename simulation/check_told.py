@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from operator import attrgetter
 
 from ledger.events import Event, EventType
 from pools.provider import Notice
@@ -16,6 +17,8 @@ from simulation.cloud_model import EndCause
 
 LASTING = ("occurred_at", "type", "cause", "caused_by", "region", "workload", "pool", "instance", "data")
 """What an id says, by whoever it is told; the rest of an event says who told it, when and under which commit."""
+
+_lasting = attrgetter(*LASTING)
 
 
 class Requests(Checker):
@@ -58,12 +61,13 @@ class Versions(Checker):
         first = self._told.setdefault(event.id, event)
         if first is event or first == event:
             return
-        if not any(_differs(first, event, field) for field in LASTING):
+        if _lasting(first) == _lasting(event):
             return
         corrected = event.type is EventType.INSTANCE_LOST and _disturbed(scene, scene.told.get(event.id, 0))
         if event.id not in self._found and not corrected:
             self._found.add(event.id)
-            parts = [f"{f} {getattr(first, f)} / {getattr(event, f)}" for f in LASTING if _differs(first, event, f)]
+            pairs = zip(LASTING, _lasting(first), _lasting(event), strict=True)
+            parts = [f"{field} {before} / {now}" for field, before, now in pairs if before != now]
             yield f"{event.id} is told in two versions: {'; '.join(parts)}"
 
 
@@ -73,10 +77,6 @@ def _disturbed(scene: Scene, at: int) -> bool:
     return any(fault.at <= at <= fault.until + LATE_MS for fault in faults)
 
 
-def _differs(one: Event, other: Event, field: str) -> bool:
-    return bool(getattr(one, field) != getattr(other, field))
-
-
 class Losses(Checker):
     """Every loss in the end has its event, once by the provider's word, and once by each term that believed it for want
     of that; and what stands was never told as lost, unless a listing hid it. Of a loss between two leaders that share
@@ -84,6 +84,7 @@ class Losses(Checker):
     """
 
     name = "check_told.Losses"
+    hears = frozenset({EventType.INSTANCE_FAILED, EventType.INSTANCE_FOUND, EventType.INSTANCE_LOST})
 
     def __init__(self) -> None:
         self._ended: list[Ended] = []
@@ -182,6 +183,7 @@ class Notices(Checker):
     """Every notice that the provider's stream carried for an instance of ours is told, once, as it was said."""
 
     name = "check_told.Notices"
+    hears = frozenset({EventType.NOTICE_RECEIVED, EventType.NOTICE_WITHDRAWN})
 
     def __init__(self) -> None:
         self._given: dict[tuple[str, str], Notice] = {}

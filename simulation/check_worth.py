@@ -48,8 +48,9 @@ class Worth:
         """Instance-milliseconds of each domain since the last look."""
         since = look.at - self._looked_at if self._looked_at else 0
         self._looked_at = look.at
+        pools = scene.ground.pools if scene.standing else {}
         for stand in scene.standing.values():
-            pool = scene.ground.pools.get(stand.pool)
+            pool = pools.get(stand.pool)
             if pool is not None:
                 self._hours[pool.domain] += since
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Literal
 
+from contracts.frozen import quick
 from pools.provider import Notice, NoticeKind
 
 HOUR_MS = 3_600_000
@@ -133,6 +134,7 @@ class EndCause(enum.Enum):
     LOST = "lost"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Happening:
     """One thing that happened at `at`; empty where it does not apply. `notice` comes with NOTICED and WITHDRAWN,

@@ -114,7 +114,7 @@ class Domain:
 
     def fits(self, shape: InstanceShape) -> int:
         """How many more such instances its lendable hosts could take."""
-        return sum(host.holds(shape) for host in self.hosts if host.state is HostState.LENDABLE)
+        return sum(self.hosts[alike[0]].holds(shape) * len(alike) for alike in self._alike.values())
 
     def release(self, host: Host, server: str, *, committed: bool = False) -> None:
         """Takes the server off its host."""

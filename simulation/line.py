@@ -43,6 +43,10 @@ class Side(enum.Enum):
     OWN = "own"
 
 
+OUTSIDE = (Side.PROVIDER, Side.NODES)
+"""Where a call changes something that costs money or runs work."""
+
+
 @dataclass
 class Doom:
     """What waits for the process at a call: its death, or a pause until `until`, after which `resumed` is called. With
@@ -92,7 +96,7 @@ class Line:
         self.reach(before=True, changes=True)
         if side is Side.PROVIDER:
             self._take_time()
-        if side in (Side.PROVIDER, Side.NODES):
+        if side in OUTSIDE:
             self._fail(call, side)
             if self._weather.strikes("api_lies"):
                 return lie()
@@ -110,7 +114,7 @@ class Line:
 
     def answer(self, call: str, side: Side) -> None:
         """The way back of a call that took effect: it may be the process's last, or lose its answer."""
-        self.reach(before=False, changes=side in (Side.PROVIDER, Side.NODES))
+        self.reach(before=False, changes=side in OUTSIDE)
         kind = "store_answer_lost" if side is Side.STORE else "answer_lost"
         if side is not Side.OWN and self._weather.strikes(kind):
             raise Transient(f"{call}: timed out; it may have taken effect")

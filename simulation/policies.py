@@ -6,6 +6,7 @@ use the same loop, guard, pacing, minimum lifetime and demand, so that a differe
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from correlation_groups.spread import Shares, limit, lot
@@ -59,17 +60,15 @@ class Policy:
 
     def sample(self, now: int, decision: Decision, work: Work) -> Moment:
         """One sample after a cycle, measured against the estate's own bounds whatever the policy obeyed."""
-        paid = [0, 0, 0]
-        for instance in decision.memory.fleet.instances.values():
-            if instance.phase is not Phase.GONE and instance.phase is not Phase.FAILED:
-                kind = instance.paid
-                paid[1 if kind is Paid.FLOOR else 2 if kind is Paid.FALLBACK else 0] += 1
+        failed = Phase.FAILED
+        stands = Counter([one.paid for one in decision.memory.fleet.alive() if one.phase is not failed])
+        floor, fallback = stands[Paid.FLOOR], stands[Paid.FALLBACK]
         domain, group = _fullest(self.judged, decision)
         return Moment(
             at=now,
-            reclaimable=paid[0],
-            floor=paid[1],
-            fallback=paid[2],
+            reclaimable=stands.total() - floor - fallback,
+            floor=floor,
+            fallback=fallback,
             wanted_units=sum(w.target for w in work.workloads.values()),
             running_units=sum(w.running for w in work.workloads.values()),
             worst_domain_permille=domain,

@@ -15,7 +15,7 @@ say "fuzz: installing the pinned fuzzer into $to (35 MB, seconds)"
 rm -rf "$to"
 mkdir -p .tools/fuzz
 # the same interpreter as .venv, whose packages it borrows
-.tools/uv/bin/uv venv --quiet --python "$(cat .tools/uv/python)" "$to"
+.tools/uv/bin/uv venv --quiet --python .venv/bin/python "$to"
 [ -z "${PIP_INDEX_URL:-}" ] || export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$PIP_INDEX_URL}"
 .tools/uv/bin/uv pip sync --quiet --python "$to" --require-hashes --only-binary :all: tools/fuzz.txt ||
   fail "no wheel of the fuzzer for this interpreter: use Python 3.11 to 3.13 (PYTHON=/path/to/python3.11 make fuzz)"
