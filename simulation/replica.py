@@ -209,6 +209,8 @@ class Replica:
                 commit=process.follower.commit,
                 store=sight.store,
                 told_at=sight.told_at,
+                unseen=sight.unseen,
+                half_shown=sight.half_shown,
             )
         )
 
