@@ -10,7 +10,7 @@ from contracts.frozen import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType
 from reconciler import billing
-from reconciler.doubts import Absence, judge, missed, shown
+from reconciler.doubts import Absence, judge, let_go, missed, shown
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Instance, Phase
 from reconciler.past import lost, taken_away
@@ -56,11 +56,15 @@ def missing(
         case Absence.GONE:
             return lose(census, instance, _when(instance, ended_at, sight), scribe, believed=not ended_at)
         case Absence.UNANSWERED:
+            census.absent += 1
             return fail(census, instance, Cause.CREATE_FAILED, "no answer came, and no server has its key", scribe)
         case Absence.YOUNG:
+            census.absent += 1
             return instance
         case Absence.MISSING:
-            if not (instance.released or instance.noticed):
+            if let_go(instance):
+                census.absent += 1
+            else:
                 census.unexplained.append(instance.name)
             return missed(instance, sight)
 
@@ -71,9 +75,10 @@ def _when(instance: Instance, ended_at: int, sight: Sight) -> int:
     """
     if ended_at:
         return ended_at
-    let_go = instance.released or instance.phase is Phase.FAILED
-    if let_go or instance.noticed:
-        return sight.now if let_go else min(instance.ends_at, sight.now)
+    if instance.released or instance.phase is Phase.FAILED:
+        return sight.now
+    if instance.noticed:
+        return min(instance.ends_at, sight.now)
     return instance.ended_at or instance.missing_since or sight.listed_at
 
 

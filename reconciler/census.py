@@ -46,6 +46,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     census = Census(fleet)
     instances = dict(fleet.instances)
     beyond = others(fleet.instances, sight)
+    sight = replace(sight, unidentified=frozenset(name for name, _ in unlisted.rows_without_ids(beyond.rows, sight)))
     sorted_rows = _rows(census, instances, beyond.rows, sight, scribe)
     rows = sorted_rows.known
     answered_until, debts, paid_up = _owing(fleet, census, sight, scribe)
@@ -59,8 +60,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     unseen = _unlisted(census, instances, beyond, sight)
     changed = _to_look_at(beyond, instances, fleet)
     moving = [instance.name for instance in changed if instance.moving_to]
-    shown = len(instances) - len(changed)
-    believable = not improbable(changed, rows, told, sight, beside=census.beside, shown=shown)
+    believable = not improbable(changed, rows, told, sight, beside=census.beside, shown=len(instances) - len(changed))
     for before in changed:
         name = before.name
         if before.phase is Phase.GONE:
@@ -73,6 +73,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
             after = missing(census, before, before.ended_at or told.get(name, 0), sight, scribe, believable=believable)
         else:
             after = before
+            census.absent += not before.server and view is None  # it was asked for, and nobody saw it yet
         silent = after.workload in sight.silent_workloads
         after, joined = as_node(after, view, scribe, silent=silent)
         census.events += joined

@@ -2,9 +2,10 @@
 
 Pure; called by `absence` and `census`. A listing alone is one witness, and one that is known to lie: rows left out of
 an answer that calls itself whole, or an old answer that calls itself new. What a second source bears out is believed
-at once. What a second source contradicts (its scheduler shows the node now) is never believed from listings, however
-many, and waits for the provider's own word of its end or for a person. Where nobody else can speak for it, several
-whole listings over some minutes are believed, unless too many are missing at once.
+at once. What a second source contradicts (its scheduler shows the node now), or the listing itself (a row without an id
+has its mark), is never believed from listings, however many, and waits for the provider's own word of its end or for a
+person. Where nobody else can speak for it, several whole listings over some minutes are believed, unless too many are
+missing at once.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ UNSEEN_MS = 60_000
 
 
 class Absence(enum.Enum):
-    """What to make of it: GONE for a stated reason, UNANSWERED when no server ever had its key, YOUNG while a listing
-    may not have it yet, MISSING while nobody can say.
+    """What to make of it: GONE for a stated reason, UNANSWERED when nobody ever spoke of a server with its key, YOUNG
+    while a listing may not have it yet, MISSING while nobody can say.
     """
 
     GONE = "gone"
@@ -45,19 +46,19 @@ def judge(instance: Instance, ended_at: int, view: NodeView | None, sight: Sight
     """What the absence of an instance from a whole listing means. `ended_at` is when the provider said that it ended
     (0: it did not), `view` what its scheduler shows, and `believable` says that not too many are missing.
     """
-    let_go = instance.released or instance.phase is Phase.FAILED
+    abandoned = instance.released or instance.phase is Phase.FAILED
     unmade = not instance.server and not ended_at
-    if let_go and unmade and _age_ms(instance, sight) < UNSEEN_MS:
+    if abandoned and unmade and _age_ms(instance, sight) < UNSEEN_MS:
         return Absence.YOUNG
     if ended_at or instance.end_told or accepted(instance, sight):
         return Absence.GONE
-    if contradicted(instance, view, sight):
+    if instance.name in sight.unidentified or contradicted(instance, view, sight):
         return Absence.MISSING
-    if let_go or _expired(instance, sight) or borne_out(instance, sight):
+    if abandoned or _expired(instance, sight) or borne_out(instance, sight):
         return Absence.GONE
     if too_young(instance, sight):
         return Absence.YOUNG
-    if instance.starting and not instance.server:
+    if instance.starting and not (instance.server or instance.started_at):
         return Absence.UNANSWERED
     if instance.noticed:
         # that says until when it stands, and its replacement is owed already: nothing is won by believing it sooner
@@ -66,7 +67,9 @@ def judge(instance: Instance, ended_at: int, view: NodeView | None, sight: Sight
 
 
 def missed(instance: Instance, sight: Sight) -> Instance:
-    """The instance with one more listing that lacks it; the same listing again counts once."""
+    """The instance with one more listing that lacks it; the same listing again counts once, and one in which a row
+    without an id has its mark is no witness that it is gone.
+    """
     if instance.missing_at == sight.listed_at:
         return instance
     since = instance.missing_since or sight.listed_at
@@ -74,7 +77,7 @@ def missed(instance: Instance, sight: Sight) -> Instance:
         instance,
         missing_since=since,
         missing_at=sight.listed_at,
-        missing_listings=instance.missing_listings + 1,
+        missing_listings=0 if instance.name in sight.unidentified else instance.missing_listings + 1,
     )
 
 
@@ -88,19 +91,33 @@ def improbable(
 ) -> bool:
     """Whether more is missing at once than is believable, with nothing to explain it: of the fleet, and `beside` it.
     Beyond those that `changed`, so many of the fleet are `shown` as ever. `told` are those whose end the provider says
-    now.
+    now. It is a share of what stands for all that anybody can tell: whose absence is explained is not counted there.
     """
     alive, missing = beside + shown, beside
     for instance in changed:
         if instance.phase is Phase.GONE:
             continue
-        alive += 1
-        let_go = instance.released or instance.noticed or instance.phase is Phase.FAILED
-        if instance.name not in rows and instance.project in sight.complete and not let_go:
-            ended = instance.end_told or instance.ended_at or instance.name in told
-            known = ended or borne_out(instance, sight) or accepted(instance, sight)
-            missing += not known and not too_young(instance, sight)
+        if instance.name in rows:
+            alive += 1
+        elif instance.project not in sight.complete:
+            alive += bool(instance.server) or instance.name in sight.nodes
+        elif _unexplained(instance, told, sight):
+            alive += 1
+            missing += 1
     return missing > FEW and missing * 100 > alive * sight.improbable_percent
+
+
+def let_go(instance: Instance) -> bool:
+    """Whether its absence is no riddle: it was asked back, noticed, or failed."""
+    return instance.released or instance.noticed or instance.phase is Phase.FAILED
+
+
+def _unexplained(instance: Instance, told: Container[str], sight: Sight) -> bool:
+    """Whether nothing explains that a whole listing lacks it."""
+    ended = instance.end_told or instance.ended_at or instance.name in told
+    if let_go(instance) or ended or accepted(instance, sight):
+        return False
+    return instance.name in sight.unidentified or not (borne_out(instance, sight) or too_young(instance, sight))
 
 
 def contradicted(instance: Instance, view: NodeView | None, sight: Sight) -> bool:

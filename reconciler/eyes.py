@@ -102,7 +102,7 @@ def eyes_of(
         paused_pools=paused.pools,
         silent_workloads=frozenset(name for name, claim in claimed.items() if claim.held),
         unexplained=len(counted.unexplained),
-        alive=len(counted.fleet.alive()) + counted.beside,
+        alive=counted.stands,
         closed_pools=closed_pools(part, seen.now, reclaims.values()),
         told_at=seen.signals.as_of or memory.told_at,
         complete_at={**memory.complete_at, **dict.fromkeys(complete, listing.as_of if listing else 0)},

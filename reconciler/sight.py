@@ -47,6 +47,8 @@ class Census:
     that we know only now: ask from the beginning. `let_go` are instances that leaders of before released, and nobody
     here remembers, and `grown` those that they acquired, with the time, as far as it can be told. `unexplained` is
     missing with nothing to explain it; `beside` the fleet so many of these are no instances that anybody remembers.
+    `absent` are so many of the fleet that are not gone, that nobody shows and whose absence is no riddle: they count
+    neither as missing nor among what stands.
     `unlisted` is how many servers of a workload are known to stand and to nobody where.
     """
 
@@ -63,9 +65,15 @@ class Census:
     grown: dict[str, int] = field(default_factory=dict)
     foreign: int = 0
     beside: int = 0
+    absent: int = 0
     unlisted: Mapping[str, int] = field(default_factory=dict)
     unheard: bool = False
     missed: bool = False
+
+    @property
+    def stands(self) -> int:
+        """How many instances stand for all that anybody can tell, what is missing unexplained included."""
+        return len(self.fleet.alive()) + self.beside - self.absent
 
     def unowned(self) -> list[Server]:
         """Servers that carry our mark and are no instance: second ones under one key, and strays."""
@@ -84,7 +92,8 @@ class Sight:
 
     `projects` are ours, `silent_workloads` those whose scheduler does not answer, and `accepted_at` is the time up to
     which a person accepted that what is missing is gone (0: none was). `led` are the region's partitions that have a
-    leader ("": it is not divided). `from_beginning` says that the signals begin where the provider's stream does.
+    leader ("": it is not divided). `from_beginning` says that the signals begin where the provider's stream does, and
+    `unidentified` are names with which rows without an id are marked: `census` fills them in.
     """
 
     now: int
@@ -102,6 +111,7 @@ class Sight:
     partition: str = ""
     led: frozenset[str] = frozenset({""})
     from_beginning: bool = True
+    unidentified: frozenset[str] = frozenset()
 
     @property
     def owner(self) -> tuple[str, str, str]:

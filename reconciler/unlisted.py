@@ -28,7 +28,7 @@ def unlisted(
     """What others show now or showed before, and nobody contradicts; `since` is set once a whole listing lacks it.
     `beyond` is what was not passed by: a row without an id and a node that nobody remembers never are.
     """
-    broken = dict(_rows_without_ids(beyond.rows, sight))
+    broken = dict(rows_without_ids(beyond.rows, sight))
     found: dict[str, Unlisted] = {}
     for name, one in (*before.items(), *broken.items(), *_begun(sight), *_nodes(beyond.nodes)):
         if name not in instances:
@@ -63,7 +63,8 @@ def _shown(names: Mapping[str, Unlisted], sight: Sight) -> set[str]:
     return called | {row.mark.name for row in rows if row.mark is not None and row.mark.name in names}
 
 
-def _rows_without_ids(rows: Iterable[Server], sight: Sight) -> Iterator[tuple[str, Unlisted]]:
+def rows_without_ids(rows: Iterable[Server], sight: Sight) -> Iterator[tuple[str, Unlisted]]:
+    """By whose name rows that lack an id are marked, and what they say of it: no word that it is gone."""
     for row in rows:
         mark = row.mark
         if not row.id and mark and mark.owner == sight.owner:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from ledger.causes import Cause
+from simulation.check_missing import improbable
 from simulation.check_reading import Checker
 from simulation.check_scene import Scene
 from simulation.chronicle import Act, Call, Led, Look
@@ -173,7 +174,7 @@ class Ramp(Checker):
         self._windows.looked(scene)
         if not look.leads:
             return
-        blind = bool(look.stopped) or not (look.git and look.clock) or scene.improbable(look)
+        blind = bool(look.stopped) or not (look.git and look.clock) or improbable(scene, look)
         blind = blind or not scene.ground.projects <= look.whole
         if blind:
             self._seeing = 0

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 from ledger.events import Event, EventType
 from simulation.check_blast import RETURNS
+from simulation.check_missing import improbable, missed_in
 from simulation.check_purse import Purse
 from simulation.check_reading import Checker
-from simulation.check_scene import Scene, stood, unexplained_in
+from simulation.check_scene import Scene, stood
 from simulation.chronicle import Act, Call, Look
 
 GROWS = frozenset({Call.CREATE, Call.MARK})
@@ -80,8 +81,8 @@ def _everything(scene: Scene, act: Act, look: Look) -> Iterator[str]:
     project = act.project or _project(scene, act)
     if project not in look.whole:
         yield f"the listing of {project or '(no project)'} is not proven complete"
-    if scene.improbable(look):
-        gone, of = unexplained_in(scene, look), stood(scene, look.at)
+    if improbable(scene, look):
+        gone, of = len(missed_in(scene, look)), stood(scene, look.at)
         yield f"{gone} of {of} servers are gone at once and nothing explains it"
 
 

@@ -196,6 +196,8 @@ def _listening(kind: str, checkers: Iterable[Checker]) -> list[tuple[str, Callab
 
 def _take_act(scene: Scene, act: Act) -> None:
     stand = scene.servers.get(act.server)
+    if act.call in (Call.CREATE, Call.MARK) and act.answered:
+        scene.unnamed.discard(act.server)
     if act.call in (Call.CREATE, Call.MARK) and act.fresh:
         _stands(scene, act)
     elif act.call is Call.ASK_RETURN and stand is None:
@@ -223,6 +225,8 @@ def _stands(scene: Scene, act: Act) -> None:
         places=[(act.at, act.pool)],
     )
     scene.servers[act.server] = scene.standing[act.server] = stand
+    if act.call is Call.CREATE and not act.answered:
+        scene.unnamed.add(act.server)
     scene.namesakes[act.name].append(stand)
     scene.by_workload[act.workload][act.server] = scene.by_name[act.name][act.server] = stand
 
@@ -252,6 +256,8 @@ def _take_look(scene: Scene, look: Look) -> None:
     scene.closing = {key: (since, until) for key, (since, until) in scene.closing.items() if until > look.at}
     if look.leads:
         scene.led_look = look
+        unnamed = scene.unnamed & scene.standing.keys()
+        scene.unnamed = {server for server in unnamed if not _shows(scene.standing[server], look)}
         others = [name for name, replica in scene.silent_ends.items() if replica != look.replica]
         scene.unwitnessed.update(name for name in others if name not in scene.lost)
         for name in others:
@@ -262,6 +268,11 @@ def _take_look(scene: Scene, look: Look) -> None:
         return  # what such a look showed is not remembered
     contracts = scene.ground.contracts.values() if scene.reviewed else ()
     scene.wants.looked(look.at, [c.name for c in contracts if c.cluster not in look.silent])
+
+
+def _shows(stand: Stand, look: Look) -> bool:
+    """Whether the look's listing has a server that stood when it was made."""
+    return stand.project in look.whole and stand.created_at <= look.listed_at and stand.server not in look.hidden
 
 
 def _take_led(scene: Scene, led: Led) -> None:
@@ -313,6 +324,7 @@ def _take_event(scene: Scene, event: Event) -> None:
         return
     scene.events[event.id] = event
     scene.told[event.id] = scene.now
+    _take_word(scene, event)
     if event.type is EventType.INSTANCE_REQUESTED:
         scene.requests.setdefault(event.instance, event)
         scene.asked.append((scene.now, event))
@@ -326,6 +338,18 @@ def _take_event(scene: Scene, event: Event) -> None:
         scene.excluded.add(event.pool)
     elif event.type in (EventType.POOL_READMITTED, EventType.POOL_PROBED):
         scene.excluded.discard(event.pool)
+
+
+def _take_word(scene: Scene, event: Event) -> None:
+    """What the ledger says of who is counted on no more."""
+    if event.type is EventType.INSTANCE_LOST:
+        scene.given_up.setdefault(event.instance, scene.now)
+    elif event.type is EventType.INSTANCE_FOUND:
+        scene.given_up.pop(event.instance, None)
+    elif event.type is EventType.NOTICE_RECEIVED:
+        scene.heard[event.instance].add(str(event.data.get("reclaim", "")))
+    elif event.type is EventType.NOTICE_WITHDRAWN:
+        scene.heard[event.instance].discard(str(event.data.get("reclaim", "")))
 
 
 def _take_wanted(scene: Scene, said: tuple[str, int]) -> None:

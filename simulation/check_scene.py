@@ -85,7 +85,9 @@ class Scene:
     `looks` are the last one of each replica, `earlier` those before it, newest last.
     `told` is when the event with an id first became durable; `requests` and `releases` are what was written down of
     each instance before it was done, `asked` the requests of the last minutes, and `lost` and `failed` the instances of
-    which the ledger says so.
+    which the ledger says so; `given_up` since when it last told one as lost that it did not tell as found again, and
+    `heard` the reclaims of each instance that it told and did not tell as withdrawn. `unnamed` are servers of which no
+    answer spoke, and that no listing showed a leader.
     """
 
     def __init__(self, region: str) -> None:
@@ -113,6 +115,9 @@ class Scene:
         self.told: dict[str, int] = {}
         self.lost: set[str] = set()
         self.failed: set[str] = set()
+        self.given_up: dict[str, int] = {}
+        self.heard: dict[str, set[str]] = defaultdict(set)
+        self.unnamed: set[str] = set()
         self.closing: dict[tuple[str, str], tuple[int, int]] = {}
         self.room: tuple[int, dict[str, int]] = (0, {})
         self.excluded: set[str] = set()
@@ -161,11 +166,11 @@ class Scene:
         yield from (reason for reason, holds in reasons.items() if holds)
 
     def improbable(self, look: Look) -> bool:
-        """Whether the look's listing, called whole, hides an improbable share of what stands (DESIGN 10). That a server
-        is gone which its provider gave notice for, or which was asked back, needs no other explanation.
+        """Whether the look's listing, called whole, hides what may be called an improbable share of what stands
+        (DESIGN 10). That a server is gone which its provider gave notice for, or which was asked back, needs no other
+        explanation.
         """
-        share, unexplained = self.ground.limits.improbable_share, unexplained_in(self, look)
-        return unexplained >= IMPROBABLE_FLOOR and unexplained * 100 > share * stood(self, look.at)
+        return at_once(self, look, len(unexplained(self, look)))
 
     def known(self, stand: Stand, look: Look, by: tuple[str, int]) -> bool:
         """Whether who acts under `look` can know that the server is there: it listed it, or asked for it itself; what a
@@ -218,10 +223,15 @@ class Scene:
         return cause is not None and cause.type in DEBTS
 
 
-def unexplained_in(scene: Scene, look: Look) -> int:
-    """How many servers the look's listing hides whose end was neither noticed nor asked for."""
+def unexplained(scene: Scene, look: Look) -> list[Stand]:
+    """The servers that the look's listing hides and whose end was neither noticed nor asked for."""
     hidden = (scene.servers[server] for server in look.hidden if server in scene.servers)
-    return sum(not (0 < stand.asked_at < look.at or stand.noticed_by(look.at)) for stand in hidden)
+    return [stand for stand in hidden if not (0 < stand.asked_at < look.at or stand.noticed_by(look.at))]
+
+
+def at_once(scene: Scene, look: Look, missing: int) -> bool:
+    """Whether so many are an improbable share of what stood at the look."""
+    return missing >= IMPROBABLE_FLOOR and missing * 100 > scene.ground.limits.improbable_share * stood(scene, look.at)
 
 
 def stood(scene: Scene, at: int) -> int:

@@ -74,7 +74,8 @@ class Look:
     `pending` the bytes in its spool, `stopped` why people stopped it. `leads` is the store's word: it holds the lease.
     `commit` is the one that it holds, the last that Git offered it (empty: nobody can say). `store` says that the store
     answered each of its calls: it can reserve. `told_at` is when the signals were answered, where that was before `at`:
-    the calls behind it may have taken long.
+    the calls behind it may have taken long. `unseen` are nodes that stand, and that their scheduler, which answered,
+    does not show; `half_shown` the names with which rows without an id are marked.
     """
 
     at: int
@@ -95,6 +96,8 @@ class Look:
     store: bool = True
     told_at: int = 0
     rated: bool = True
+    unseen: frozenset[str] = frozenset()
+    half_shown: frozenset[str] = frozenset()
 
 
 @quick

@@ -210,6 +210,8 @@ class Replica:
                 store=sight.store,
                 told_at=sight.told_at,
                 rated=sight.rated,
+                unseen=sight.unseen,
+                half_shown=sight.half_shown,
             )
         )
 

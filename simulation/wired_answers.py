@@ -76,6 +76,7 @@ class WiredAnswers:
         sight.whole = seen_whole(true, told, region.guard.listing_age * 1000)
         sight.listed_at = frozen.as_of if frozen is not None else true.as_of
         sight.hidden = hidden_in(true, told, sight.whole, sight.listed_at)
+        sight.half_shown = frozenset(row.mark.name for row in told.servers if row.mark is not None and not row.id)
         return told
 
     def quota(self) -> Quota:

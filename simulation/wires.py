@@ -138,7 +138,12 @@ class WiredSchedulers:
         stale = weather.on("scheduler_stale")
         view = self._site.view() if stale is None else self._scene.register.viewed[stale.name]
         if weather.all_on("scheduler_silent") or weather.all_on("scheduler_forgets"):
-            view = dimmed(view, weather, cluster=self._clusters, runs=self._runs)
+            nodes, view = view.nodes, dimmed(view, weather, cluster=self._clusters, runs=self._runs)
+            self._witness.sight.unseen = frozenset(
+                name
+                for name in nodes.keys() - view.nodes.keys()
+                if self._clusters.get(self._runs(name)) not in view.silent_clusters
+            )
         self._witness.sight.silent = self._silent(view)
         return view
 

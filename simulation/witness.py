@@ -28,6 +28,8 @@ class Sight:
     told_at: int = 0
     silent: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
+    unseen: frozenset[str] = frozenset()
+    half_shown: frozenset[str] = frozenset()
     store: bool = True
     rated: bool = False
 

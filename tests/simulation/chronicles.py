@@ -116,6 +116,7 @@ class Stage:
         self.looking = replace(
             self.looking, clock=True, disk=True, pending=0, stopped="", hidden=frozenset(), store=True, told_at=0
         )
+        self.looking = replace(self.looking, unseen=frozenset(), half_shown=frozenset())
         return shown
 
     def looks(self, count: int, **changes: object) -> None:

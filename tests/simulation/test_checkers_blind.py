@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 
 from ledger.causes import Cause
 from ledger.events import EventType
 from simulation.chronicle import Call
-from tests.reconciler.builders import FORECAST, KEPT, MINUTE, REGION, with_region
-from tests.simulation.chronicles import DOMAINS, grown
+from simulation.faults import Fault
+from tests.reconciler.builders import FORECAST, KEPT, MINUTE, REGION, SECOND, with_region
+from tests.simulation.chronicles import DOMAINS, Story, grown
 
 EVERYTHING: dict[str, dict[str, object]] = {
     "lease": {"leads": False},
@@ -122,3 +126,118 @@ def test_a_return_was_agreed_when_what_it_carries_was_decided(decided: int, wron
     about = f"release.asked/{REGION}/r0/{decided}"
     story.act(Call.ASK_RETURN, "r0", server="", project="", for_=about, ends_at=story.at + 2 * MINUTE)
     assert ("check_blind.Acts" in story.breaks()) is wrong
+
+
+# -- what has to be missed --------------------------------------------------------------------------------------------
+
+ASKED = f"instance.requested/{REGION}/r3"
+OTHERS = frozenset({"s-r0", "s-r1", "s-r2"})
+
+
+def missed(story: Story, fourth: str, **seen: object) -> bool:
+    """Whether a purchase is held against a look that lacks three servers and a fourth one."""
+    story.look(hidden=OTHERS | {f"s-{fourth}"}, **seen)
+    story.buy("x", DOMAINS[4])
+    return any("gone at once" in found.sentence for found in story.broken())
+
+
+def failed(story: Story) -> None:
+    story.event(EventType.INSTANCE_FAILED, "r3", caused_by=ASKED, instance="r3", data={"error": ""})
+
+
+def agreed(story: Story) -> None:
+    story.event(EventType.RELEASE_ASKED, "r3", caused_by=story.claim, instance="r3", workload=FORECAST)
+
+
+def noticed(story: Story) -> None:
+    """The notice was heard, and taken back without a word in the stream."""
+    said = story.notice("r3", DOMAINS[3])
+    story.heard(said)
+    story.told.given.append((story.at + 1, replace(said, withdrawn=True)))
+
+
+def lost(story: Story) -> None:
+    story.look(hidden=OTHERS | {"s-r3"})
+    story.lost("r3", ASKED)
+
+
+def twinned(story: Story) -> None:
+    story.create("r3", DOMAINS[3], server="s-twin")
+
+
+def nothing(_: Story) -> None:
+    pass
+
+
+@pytest.mark.parametrize("explain", [nothing, failed, agreed, noticed, lost, twinned])
+def test_who_has_to_be_missed_is_not_let_go_and_has_no_second_server(explain: Callable[[Story], None]) -> None:
+    story = grown()
+    explain(story)
+    story.wait(MINUTE)
+    assert missed(story, "r3") is (explain is nothing)
+
+
+def test_what_was_told_as_lost_in_the_cycle_that_lacks_it_is_gone_at_once() -> None:
+    story = grown()
+    story.look(hidden=OTHERS | {"s-r3"})
+    story.lost("r3", ASKED)
+    story.buy("x", DOMAINS[4])
+    assert "check_blind.Acts" in story.breaks()
+
+
+def test_what_was_found_again_is_missed_once_more() -> None:
+    story = grown()
+    told = story.lost("r3", ASKED)
+    story.wait(MINUTE)
+    story.event(
+        EventType.INSTANCE_FOUND,
+        f"r3/{story.at}",
+        cause=Cause.FOUND_AGAIN,
+        caused_by=told,
+        instance="r3",
+        workload=FORECAST,
+        data={"to_ms": 0},
+    )
+    assert missed(story, "r3")
+
+
+@pytest.mark.parametrize(
+    ("age", "half", "wrong"),
+    [(59 * SECOND, False, False), (60 * SECOND, False, True), (SECOND, True, True)],
+    ids=["too young to be listed", "old enough", "shown without an id"],
+)
+def test_what_was_just_made_is_not_missed_unless_a_row_without_an_id_shows_it(
+    age: int, half: bool, wrong: bool
+) -> None:
+    story = grown()
+    story.buy("y", DOMAINS[3])
+    story.wait(age)
+    assert missed(story, "y", half_shown=frozenset({"y"} if half else ())) is wrong
+
+
+@pytest.mark.parametrize(("shown", "half"), [(True, False), (False, True), (False, False)])
+def test_what_no_answer_named_and_no_listing_showed_cannot_be_missed(shown: bool, half: bool) -> None:
+    story = grown()
+    story.request("y", DOMAINS[3])
+    about = {"pool": DOMAINS[3], "workload": FORECAST, "units": 1, "paid": "reclaimable"}
+    story.act(Call.CREATE, "y", answered=False, **about)
+    story.looks(1, hidden=frozenset() if shown else frozenset({"s-y"}))
+    story.wait(5 * MINUTE)
+    assert missed(story, "y", half_shown=frozenset({"y"} if half else ())) is (shown or half)
+
+
+@pytest.mark.parametrize(
+    ("seen", "warned", "wrong"),
+    [
+        ({"unseen": frozenset({"r3"})}, False, False),
+        ({}, True, True),
+        ({"silent": frozenset({"north-k8s"})}, True, False),
+        ({"unseen": frozenset({"r3"}), "half_shown": frozenset({"r3"})}, False, True),
+    ],
+    ids=["its scheduler", "an advisory that its scheduler contradicts", "an advisory", "a row without an id"],
+)
+def test_what_a_second_source_bears_out_is_explained(seen: dict[str, object], warned: bool, wrong: bool) -> None:
+    story = grown()
+    if warned:
+        story.told.faults = (Fault("false_advisory", 1, story.at, story.at + MINUTE, "h2-general-b"),)
+    assert missed(story, "r3", **seen) is wrong
