@@ -38,6 +38,10 @@ class Leads(Leadership):
         super().__init__(MemoryStore(), key="lease", holder="a", monotonic=lambda: 0)
         self.epoch, self.succeeded, self.before, self.older = epoch, succeeded, before, older
 
+    def holds(self) -> bool:
+        """Its lease holds."""
+        return True
+
 
 def found(stored: Wallet | None, copy: Wallet, leads: Leads, day: str = DAY) -> Wallet:
     """What the leader writes."""
