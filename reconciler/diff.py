@@ -17,6 +17,7 @@ from ledger.causes import Cause
 from ledger.events import Paid
 from reconciler.census import REPLACING
 from reconciler.claims import Claim
+from reconciler.diff_fallback import bought_in, dearest_last, over_granted, payable, spare_of
 from reconciler.fleet import Debt, Fleet, Instance, Phase, name_of, number_in
 from reconciler.problem import Move
 from reconciler.steps import Step, StepKind, step_of
@@ -101,7 +102,8 @@ def difference(inputs: Inputs) -> Difference:
     """All steps from the observed fleet to the wanted one."""
     found = _sorted(inputs)
     by_slot = found.by_slot
-    unpaid = _unpaid(inputs, found)
+    unpaid = over_granted(found.bought, inputs.granted, inputs.spent)
+    _without(found, [instance for instance, _ in unpaid])
     owed: dict[str, list[Debt]] = defaultdict(list)
     for debt in inputs.fleet.debts:
         owed[debt.workload].append(debt)
@@ -110,17 +112,23 @@ def difference(inputs: Inputs) -> Difference:
         wanted[want.workload, want.pool].append(want)
     sources, going = _sources(inputs.moves, by_slot)
     adds: list[Step] = []
-    surplus = sorted(found.bare, key=_dearest_last)
+    surplus = sorted(found.bare, key=dearest_last)
+    spare = spare_of(found.bought, inputs.granted)
     for slot in sorted(by_slot.keys() | wanted.keys()):
         have, wants = by_slot.get(slot, []), wanted.get(slot, [])
         count = sum(want.instances for want in wants)
-        if len(have) < count:
-            for want, instances in _unfilled(wants, have, count - len(have)):
-                for _ in range(instances):
+        stay = bought_in(have) if slot[0] in found.bought else 0
+        # fallback that is granted stays where it is, and fills a place of its own kind
+        filled = len(have) - stay + min(stay, sum(want.instances for want in wants if want.paid is Paid.FALLBACK))
+        if filled < count:
+            for want, instances in _unfilled(wants, have, count - filled):
+                paid = payable(spare, want.workload, instances, want.units) if want.paid is Paid.FALLBACK else instances
+                for _ in range(paid):
                     adds.append(_acquire(inputs, want, owed[slot[0]], sources.get(slot, []), len(adds)))
-        elif len(have) > count:
-            staying = [i for i in have if i.name not in going]
-            surplus += sorted(staying, key=_dearest_last)[: max(0, len(staying) - count)]
+        elif filled > count:
+            staying = [i for i in have if i.name not in going and i.paid is not Paid.FALLBACK]
+            moving = len(have) - stay - len(staying)
+            surplus += sorted(staying, key=dearest_last)[: max(0, filled - moving - count)]
     adds.sort(key=lambda step: _urgency(step, inputs.ranks))
     steps = (
         *_cleanups(inputs, found.going),
@@ -191,23 +199,12 @@ def _sorted(inputs: Inputs) -> _Sorted:
     return found
 
 
-def _unpaid(inputs: Inputs, found: _Sorted) -> list[tuple[Instance, Cause]]:
-    """Takes out of the supply the fallback that nobody's money stands behind, those that work the least first. It goes
-    whatever the placement makes of its place: a floor that it stood in for is bought as a floor.
-    """
-    going: list[tuple[Instance, Cause]] = []
-    for workload, bought in found.bought.items():
-        over = sum(i.units for i in bought) - inputs.granted.get(workload, 0)
-        spent = workload in inputs.spent
-        for instance in sorted(bought, key=_dearest_last) if over > 0 else ():
-            # without money the rest of a lot goes as well; else a lot that is granted in part is granted
-            if over >= (1 if spent else instance.units):
-                over -= instance.units
-                going.append((instance, Cause.AUTHORITY_SPENT if spent else Cause.RECLAIMABLE_HELD))
-    names = {instance.name for instance, _ in going}
-    for slot in {(instance.workload, instance.pool) for instance, _ in going}:
-        found.by_slot[slot] = [i for i in found.by_slot[slot] if i.name not in names]
-    return going
+def _without(found: _Sorted, gone: list[Instance]) -> None:
+    """Take what goes out of the supply, whatever the placement makes of its place."""
+    names = {instance.name for instance in gone}
+    for workload, pool in {(instance.workload, instance.pool) for instance in gone}:
+        found.by_slot[workload, pool] = [i for i in found.by_slot[workload, pool] if i.name not in names]
+        found.bought[workload] = [i for i in found.bought[workload] if i.name not in names]
 
 
 def _urgency(step: Step, ranks: Mapping[str, int]) -> tuple[bool, bool, int]:
@@ -229,8 +226,9 @@ def _sources(
     sources: dict[tuple[str, str], list[Instance]] = defaultdict(list)
     going: set[str] = set()
     for move in moves:
-        free = [i for i in by_slot.get((move.workload, move.source), []) if i.name not in going and i.joined_at]
-        for instance in sorted(free, key=_dearest_last)[: move.instances]:
+        have = by_slot.get((move.workload, move.source), [])
+        free = [i for i in have if i.name not in going and i.joined_at and i.paid is not Paid.FALLBACK]
+        for instance in sorted(free, key=dearest_last)[: move.instances]:
             sources[move.workload, move.target].append(instance)
             going.add(instance.name)
     return sources, going
@@ -247,14 +245,11 @@ def _moved_away(inputs: Inputs, moved: list[Instance]) -> Iterable[Step]:
 def _emptied(inputs: Inputs, surplus: list[Instance]) -> Iterable[Step]:
     """Releases because less is needed: only what is empty or not there yet. A busy one waits until its units end or
     fill other nodes: nobody is interrupted to save idle time. So does one that its scheduler does not show, for as long
-    as a join may take: it may be busy, and carry what the rest does not. Fallback goes busy or not: its hour pays for
-    the place that the placement wants it in.
+    as a join may take: it may be busy, and carry what the rest does not.
     """
     for instance in surplus:
         if instance.starting and instance.cause is Cause.NOTICE:
             yield step_of(StepKind.RELEASE, instance, Cause.NOTICE_WITHDRAWN)
-        elif instance.paid is Paid.FALLBACK:
-            yield step_of(StepKind.RELEASE, instance, Cause.RECLAIMABLE_HELD)
         elif instance.starting or (instance.ready and instance.busy_units == 0):
             told = inputs.claim_events.get(instance.workload, instance.cause_event)
             yield replace(step_of(StepKind.RELEASE, instance, Cause.CLAIM_SHRANK), cause_event=told)
@@ -374,13 +369,6 @@ def _acquire(inputs: Inputs, want: Wanted, owed: list[Debt], sources: list[Insta
         replaces=debt.instance if debt else "",
         detail=f"replaces {debt.instance}" if debt else f"takes over from {source.name}" if source else "",
     )
-
-
-def _dearest_last(instance: Instance) -> tuple[int, int, int, int, str]:
-    """Release order: fallback (the dearest to pay), not yet there, empty, then the one that has worked the shortest."""
-    fallback = 0 if instance.paid is Paid.FALLBACK else 1
-    not_there = 0 if instance.starting else 1
-    return fallback, not_there, instance.busy_units, -instance.joined_at, instance.name
 
 
 def _still_owed(inputs: Inputs, units: Mapping[str, int]) -> tuple[Debt, ...]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from ledger.causes import Cause
 from ledger.events import Paid
+from reconciler.problem import Move, MoveCause
 from reconciler.steps import StepKind
 from tests.reconciler.builders import FORECAST, KEPT, fleet, instance, name
-from tests.reconciler.test_diff import found, want
+from tests.reconciler.test_diff import empty, found, want
+
+OTHER_KEPT = KEPT.replace("h1", "h2")
 
 
 def test_fallback_goes_back_though_it_is_busy_and_the_floor_beside_it_stays() -> None:
@@ -55,3 +58,27 @@ def test_a_lot_that_is_granted_in_part_stays_whole_unless_its_money_is_gone() ->
     assert not found(fleet(bought), want(1, KEPT, Paid.FALLBACK), granted=granted).steps
     spent = found(fleet(bought), want(0, KEPT, Paid.FALLBACK), granted=granted, spent=frozenset({FORECAST})).steps
     assert [step.cause for step in spent] == [Cause.AUTHORITY_SPENT]
+
+
+def test_fallback_that_is_granted_stays_where_it_is_and_none_is_bought_beyond_it() -> None:
+    """Six stand of nine that were granted, and the placement wants fewer of them here and the rest elsewhere."""
+    standing = [instance(n, pool=KEPT, paid=Paid.FALLBACK) for n in range(1, 7)]
+    wants = want(3, KEPT, Paid.FALLBACK), want(6, OTHER_KEPT, Paid.FALLBACK)
+    steps = found(fleet(*standing), *wants, granted={FORECAST: 9}).steps
+    assert [(step.kind, step.pool, step.cause) for step in steps] == [
+        (StepKind.ACQUIRE, OTHER_KEPT, Cause.SHORTFALL)
+    ] * 3
+
+
+def test_fallback_in_the_place_of_a_floor_hides_nothing_that_is_too_much() -> None:
+    standing = [instance(1, pool=KEPT, paid=Paid.FALLBACK), *(empty(n, pool=KEPT, paid=Paid.FLOOR) for n in (2, 3, 4))]
+    steps = found(fleet(*standing), want(2, KEPT, Paid.FLOOR), granted={FORECAST: 1}).steps
+    assert [(step.kind, step.paid, step.cause) for step in steps] == [
+        (StepKind.RELEASE, Paid.FLOOR, Cause.CLAIM_SHRANK)
+    ]
+
+
+def test_no_move_takes_fallback_along() -> None:
+    standing = [instance(1, pool=KEPT, paid=Paid.FALLBACK)]
+    move = Move(FORECAST, KEPT, OTHER_KEPT, 1, MoveCause.GAIN, 5)
+    assert not found(fleet(*standing), want(1, OTHER_KEPT, Paid.FALLBACK), granted={FORECAST: 1}, moves=(move,)).steps
