@@ -32,9 +32,6 @@ from reconciler.steady import steadied
 from reconciler.steps import ADDS, LETS_GO, Refusal, Step
 from reconciler.twins import twin_steps
 
-NEVER_S = 10**9
-"""Longer than anything is waited for."""
-
 
 @quick
 @dataclass(frozen=True, slots=True)
@@ -296,7 +293,8 @@ def _difference(
             join_timeout_s=part.estate.region(part.region).join_timeout,
             ranks={c.name: c.tier.rank for c in part.contracts},
             shortfall_events={name: risk.since_event for name, risk in risks.items() if risk.since_event},
-            unpaid={name: risk.granted for name, risk in risks.items() if risk.spent},
+            granted={c.name: risks.get(c.name, arbiter.NO_RISK).granted for c in part.contracts},
+            spent=frozenset(name for name, risk in risks.items() if risk.spent),
             moves=placement.moves,
             shown=frozenset(seen.schedulers.nodes),
             strict=part.strict,

@@ -74,8 +74,8 @@ class Inputs:
     `claim_events` name the event behind each workload's present claim, `shortfall_events` the one behind its fallback,
     `ranks` each workload's tier (1 is strictest), `join_timeout_s` how long a node may be away. Nothing is planned
     outside `owned_projects`. `shown` are nodes that a scheduler shows now. `extra` are adoptions, disownings and
-    quarantines. `unpaid` names the workloads without money for all of their fallback, with the units that are still
-    paid, and `strict` those that only covered nodes serve.
+    quarantines. `granted` says how many units of fallback somebody's money is behind, `spent` names the workloads that
+    have none left for more, and `strict` those that only covered nodes serve.
     """
 
     wanted: tuple[Wanted, ...]
@@ -92,7 +92,8 @@ class Inputs:
     moves: tuple[Move, ...] = ()
     shown: frozenset[str] = frozenset()
     extra: tuple[Step, ...] = ()
-    unpaid: Mapping[str, int] = field(default_factory=dict)
+    granted: Mapping[str, int] = field(default_factory=dict)
+    spent: frozenset[str] = frozenset()
     strict: frozenset[str] = frozenset()
 
 
@@ -100,7 +101,8 @@ def difference(inputs: Inputs) -> Difference:
     """All steps from the observed fleet to the wanted one."""
     found = _sorted(inputs)
     by_slot = found.by_slot
-    spent = _unpaid(inputs, by_slot)
+    unpaid = _unpaid(inputs, found)
+    spent = [instance for instance in unpaid if instance.workload in inputs.spent]
     owed: dict[str, list[Debt]] = defaultdict(list)
     for debt in inputs.fleet.debts:
         owed[debt.workload].append(debt)
@@ -110,6 +112,7 @@ def difference(inputs: Inputs) -> Difference:
     sources, going = _sources(inputs.moves, by_slot)
     adds: list[Step] = []
     surplus = sorted(found.bare, key=_dearest_last)
+    surplus += [instance for instance in unpaid if instance.workload not in inputs.spent]
     for slot in sorted(by_slot.keys() | wanted.keys()):
         have, wants = by_slot.get(slot, []), wanted.get(slot, [])
         count = sum(want.instances for want in wants)
@@ -149,13 +152,14 @@ class _Sorted:
 
     `by_slot` is supply by workload and pool. Apart from it stand what is being taken over by another (`moved`), and
     lent nodes of a strict tier that no notice would reach (`bare`): they fill no place that the placement wants filled.
-    `units` is all supply by workload, `going` what is none, `asked` what no server is known of, and `unseen` names
-    those that a scheduler misses, or may.
+    `bought` is the fallback in it, `units` all supply by workload, `going` what is none, `asked` what no server is
+    known of, and `unseen` names those that a scheduler misses, or may.
     """
 
     by_slot: dict[tuple[str, str], list[Instance]] = field(default_factory=lambda: defaultdict(list))
     moved: list[Instance] = field(default_factory=list)
     bare: list[Instance] = field(default_factory=list)
+    bought: dict[str, list[Instance]] = field(default_factory=lambda: defaultdict(list))
     units: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     going: list[Instance] = field(default_factory=list)
     asked: list[Instance] = field(default_factory=list)
@@ -184,25 +188,28 @@ def _sorted(inputs: Inputs) -> _Sorted:
             found.bare.append(instance)
         else:
             by_slot[workload, instance.pool].append(instance)
+            if instance.paid is Paid.FALLBACK:
+                found.bought[workload].append(instance)
     return found
 
 
-def _unpaid(inputs: Inputs, by_slot: dict[tuple[str, str], list[Instance]]) -> list[Instance]:
-    """Takes out of the supply the fallback that no money is left for, those that work the least first. It goes whatever
-    the placement makes of its place: a floor that it stood in for is bought as a floor.
+def _unpaid(inputs: Inputs, found: _Sorted) -> list[Instance]:
+    """Takes out of the supply the fallback that nobody's money is behind, those that work the least first. It goes
+    whatever the placement makes of its place: a floor that it stood in for is bought as a floor. While there is money,
+    an instance stays that is granted in part.
     """
     going: list[Instance] = []
-    for workload, paid in inputs.unpaid.items():
-        slots = [have for slot, have in by_slot.items() if slot[0] == workload]
-        bought = sorted((i for have in slots for i in have if i.paid is Paid.FALLBACK), key=_dearest_last)
-        over = sum(i.units for i in bought) - paid
-        for instance in bought:
-            if over > 0:
+    for workload, bought in found.bought.items():
+        standing = sum(instance.units for instance in bought)
+        over = standing - inputs.granted.get(workload, standing)
+        for instance in sorted(bought, key=_dearest_last) if over > 0 else ():
+            if over >= (1 if workload in inputs.spent else instance.units):
                 over -= instance.units
-                going.append(instance)
+                if workload in inputs.spent or not _away(instance, inputs):  # what left its scheduler goes for that
+                    going.append(instance)
     names = {instance.name for instance in going}
     for slot in {(instance.workload, instance.pool) for instance in going}:
-        by_slot[slot] = [i for i in by_slot[slot] if i.name not in names]
+        found.by_slot[slot] = [i for i in found.by_slot[slot] if i.name not in names]
     return going
 
 

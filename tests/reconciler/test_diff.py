@@ -184,32 +184,6 @@ def test_a_node_that_its_scheduler_does_not_show_is_not_held_to_be_empty() -> No
     assert (gone.instance, gone.cause) == (name(5), Cause.CLAIM_SHRANK)
 
 
-def test_fallback_goes_back_though_it_is_busy_and_the_floor_beside_it_stays() -> None:
-    """Once it is no longer granted nobody's authority pays for it."""
-    floor, bought = instance(1, pool=KEPT, paid=Paid.FLOOR), instance(2, pool=KEPT, paid=Paid.FALLBACK)
-    result = found(fleet(floor, bought), want(1, KEPT, Paid.FLOOR))
-    assert [(s.kind, s.instance, s.cause) for s in result.steps] == [
-        (StepKind.RELEASE, name(2), Cause.RECLAIMABLE_HELD)
-    ]
-    assert not found(fleet(floor, bought), want(1, KEPT, Paid.FLOOR), want(1, KEPT, Paid.FALLBACK)).steps
-
-
-def test_fallback_whose_money_ended_goes_with_that_cause_and_the_floor_it_stood_in_for_is_bought() -> None:
-    floor, bought = instance(1, pool=KEPT, paid=Paid.FLOOR), instance(2, pool=KEPT, paid=Paid.FALLBACK)
-    steps = found(fleet(floor, bought), want(2, KEPT, Paid.FLOOR), unpaid={FORECAST: 0}).steps
-    assert [(step.kind, step.paid, step.cause) for step in steps] == [
-        (StepKind.ACQUIRE, Paid.FLOOR, Cause.FLOOR),
-        (StepKind.RELEASE, Paid.FALLBACK, Cause.AUTHORITY_SPENT),
-    ]
-
-
-def test_fallback_that_is_still_paid_stays_beside_what_is_not() -> None:
-    standing = [instance(n, pool=KEPT, paid=Paid.FALLBACK) for n in (1, 2, 3)]
-    units = standing[0].units
-    steps = found(fleet(*standing), want(2, KEPT, Paid.FALLBACK), unpaid={FORECAST: 2 * units}).steps
-    assert [(step.kind, step.cause) for step in steps] == [(StepKind.RELEASE, Cause.AUTHORITY_SPENT)]
-
-
 def test_what_does_not_run_yet_goes_before_what_is_empty() -> None:
     result = found(fleet(empty(1), booting(2)), want(1))
     assert [s.instance for s in result.steps] == [name(2)]
