@@ -311,8 +311,8 @@ MUTATIONS = (
     ),
     Mutation(
         "others-acts-ignored", "a memory that others have acted beyond is not gone on with", "check_told.LetGo",
-        (Edit(LOGBOOK, "            owned = Memory() if beyond else at_term(memory, self._ports.clock())",
-              "            owned = at_term(memory, self._ports.clock())"),),
+        (Edit(LOGBOOK, "owned = Memory(wallet=memory.wallet) if beyond else at_term(memory, self._ports.clock())",
+              "owned = at_term(memory, self._ports.clock())"),),
         faults="crash,pause,store_cut,control_down,reclaim,commit_maxima", needs="crash,pause",
     ),
     Mutation(

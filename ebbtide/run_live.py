@@ -212,7 +212,7 @@ class _Running:
                 return True
             if self._link.wait(min(due - now, renew)):
                 due = cadence.after_news(due, self._link.now())
-            if leadership.ensure() and not led:
+            if self._reconciler.watch() and not led:
                 return True
         return False
 

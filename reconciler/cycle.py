@@ -32,9 +32,6 @@ from reconciler.steady import steadied
 from reconciler.steps import ADDS, LETS_GO, Refusal, Step
 from reconciler.twins import twin_steps
 
-NEVER_S = 10**9
-"""Longer than anything is waited for."""
-
 
 @quick
 @dataclass(frozen=True, slots=True)

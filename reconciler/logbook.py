@@ -78,7 +78,8 @@ class Logbook:
             forgot = (not said or older) and not self._ports.sole and late
             beyond = bool(self.lineage) and (forgot or said not in ("", self.lineage))
             lineage = self.lineage if self.lineage and not beyond else f"{self._ports.holder}/{epoch}"
-            owned = Memory() if beyond else at_term(memory, self._ports.clock())
+            # what was reserved at least is true, whoever acted since
+            owned = Memory(wallet=memory.wallet) if beyond else at_term(memory, self._ports.clock())
             approved = self.baselines.recall()
             if self.baselines.epoch > epoch:
                 return None

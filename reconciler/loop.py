@@ -131,6 +131,17 @@ class Reconciler:
         self.memory = replace(owned, epoch=self.leadership.epoch)
         return True
 
+    def watch(self) -> bool:
+        """Renew the lease, or look on; whether this replica leads. One that does not writes down what it sees reserved:
+        it may come back before whoever reserved that, over a store that was set back.
+        """
+        leads = self.leadership.ensure()
+        known = self.memory.wallet
+        seen = replace(self.memory, wallet=known if leads else self.reservations.look_on(known))
+        if seen.wallet != known and self._note(seen, ()):
+            self.memory = seen
+        return leads
+
     def _outdone(self, seen: Seen) -> bool:
         """Whether a server shows a term as late as ours that is not ours; then ours has ended."""
         above = fencing.outdone(

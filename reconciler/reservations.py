@@ -4,7 +4,8 @@ Used by `loop`: it reads the wallet before a cycle decides, and writes what the 
 out. Both compare and swap, so that two leaders never reserve from the same remainder. A write that is not confirmed
 takes that cycle's purchases back; what it may have reserved all the same is wasted for an hour, and never exceeded.
 What the store lost is rebuilt from our own copy only where nobody can have reserved after it; else the day is closed:
-nothing is bought on it until a person says what was spent.
+nothing is bought on it until a person says what was spent. Who does not lead writes down what it sees reserved: a store
+that shows less later was set back while nobody looked.
 """
 
 from __future__ import annotations
@@ -50,6 +51,15 @@ class Reservations:
         wallet = succeed(stored, copy, day=day, leadership=self._leadership)
         return wallet if wallet == stored or self._write(wallet) else None
 
+    def look_on(self, copy: Wallet) -> Wallet:
+        """What a replica that does not lead remembers of the wallet, once it has looked; `copy` where it cannot."""
+        try:
+            found = self._store.get(self._key)
+            return witnessed(copy, read_wallet(found.value)) if found else copy
+        except EbbtideError as error:
+            self.problem = str(error)
+            return copy
+
     def settle(self, decision: Decision, seen: Seen, before: Memory) -> tuple[Decision, list[Step]]:
         """Write what the decision reserved. Where the store does not confirm it: the decision without its purchases,
         as if the arbiter had not granted them, and the steps that stay at home.
@@ -77,9 +87,9 @@ class Reservations:
 def succeed(stored: Wallet | None, copy: Wallet, *, day: str, leadership: Leadership) -> Wallet:
     """The wallet that the leader goes on with, under its own epoch.
 
-    The stored one is believed unless it is missing, is less than our own copy, or lies in a store that was brought back
-    from earlier days. Our copy then is, where we wrote it in this tenure, or it is of the day in hand and we led last
-    before it. Otherwise nobody knows what was reserved: the day is closed.
+    The stored one is believed unless it is missing, is less than our copy of it, or lies in a store that was brought
+    back from earlier days. Our copy then is, where we wrote it in this tenure, or it is of the day in hand and we led
+    last before it. Otherwise nobody knows what was reserved: the day is closed.
     """
     epoch = leadership.epoch
     new_here = stored is None or stored.epoch != epoch
@@ -99,6 +109,23 @@ def succeed(stored: Wallet | None, copy: Wallet, *, day: str, leadership: Leader
         closed=any(part.closed for part in parts) or not known,
         opened_by=last_word.opened_by,
         opened_at=last_word.opened_at,
+    )
+
+
+def witnessed(copy: Wallet, stored: Wallet) -> Wallet:
+    """What a replica that does not lead remembers once it has seen the stored wallet: of what others wrote since `copy`
+    at least the totals. Epoch 0 says that they may have gone on, so that it proves a store older, and nothing else.
+    """
+    if stored.epoch <= copy.epoch or stored.day < copy.day:
+        return copy
+    parts = [stored] if stored.day > copy.day else [stored, copy]
+    return replace(
+        copy,
+        day=stored.day,
+        reserved_micro=_largest([part.reserved_micro for part in parts]),
+        by_workload=_largest([part.by_workload for part in parts]),
+        epoch=0,
+        closed=False,
     )
 
 

@@ -138,7 +138,7 @@ class Replica:
     def tick(self) -> bool:
         """Renews or watches the lease; whether it leads."""
         process = self.process
-        self.leads = bool(process and self._alive(process.reconciler.leadership.ensure))
+        self.leads = bool(process and self._alive(process.reconciler.watch))
         return self.leads
 
     def _alive(self, action: Callable[[], Answer]) -> Answer | None:

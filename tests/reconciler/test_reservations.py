@@ -9,11 +9,15 @@ from ledger.causes import Cause
 from ledger.events import EventType, Paid
 from pools.fake import Room
 from pools.provider import Conflict, Server
+from reconciler.appraisal import Appraiser
 from reconciler.arbiter import Wallet
+from reconciler.desired import partition
+from reconciler.fakes import FakeJournal
 from reconciler.leadership import Leadership
 from reconciler.lease import TERMS
+from reconciler.loop import Reconciler
 from reconciler.opening import open_day
-from reconciler.reservations import Reservations
+from reconciler.reservations import Reservations, witnessed
 from reconciler.store_faulty import FaultyStore
 from reconciler.store_memory import MemoryStore
 from reconciler.wallets import read_wallet
@@ -268,3 +272,65 @@ def test_a_lost_floor_is_restored_at_once_from_headroom_and_not_bought_as_fallba
     assert not region.told(EventType.FALLBACK_RESERVED)
     region.cycles(8)
     assert fallback(region) == 4
+
+
+# -- who looks on -----------------------------------------------------------------------------------------------------
+
+
+def standby(region: Region) -> Reconciler:
+    """Another replica with a disk of its own, that never leads."""
+    region.journal = FakeJournal()
+    made = region.leader()
+    made.leadership.resign()
+    return made
+
+
+def test_a_store_that_was_set_back_closes_the_day_also_for_a_replica_that_reserved_nothing() -> None:
+    region = starved()
+    copy = dict(region.store.values)
+    other = standby(region)
+    region.cycles(8)
+    assert not other.watch()
+    region.store.values.clear()
+    region.store.values.update(copy)
+    back = Reconciler(other.ports, Appraiser(), parted=lambda estate: partition(estate, REGION))
+    back.cycle()
+    assert back.leadership.holds()
+    assert (wallet(region).reserved_micro, wallet(region).closed) == ({LEAD: HOURLY}, True)
+
+
+def test_who_looks_on_at_a_silent_store_knows_what_it_knew() -> None:
+    region = starved()
+    other = standby(region)
+    region.cycles(8)
+    wire = other.reservations._store = FaultyStore(region.store)
+    wire.fail("get", Transient("silent"))
+    assert not other.watch()
+    assert not other.memory.wallet.reserved_micro
+    assert not other.watch()
+    assert other.memory.wallet.reserved_micro == {LEAD: HOURLY}
+
+
+def test_what_is_not_written_down_is_looked_at_again() -> None:
+    region = starved()
+    other = standby(region)
+    region.cycles(8)
+    region.journal.fail("save", Transient("full"))
+    other.watch()
+    assert not other.memory.wallet.reserved_micro
+    other.watch()
+    assert region.journal.content is not None
+    assert other.memory.wallet.reserved_micro == {LEAD: HOURLY}
+
+
+def test_what_was_seen_reserved_is_the_least_that_was_and_nobodys_own() -> None:
+    seen = witnessed(Wallet("d1", {LEAD: 1}, {FORECAST: 1}, epoch=2), Wallet("d1", {LEAD: 5}, {HINDCAST: 4}, epoch=3))
+    assert seen == Wallet("d1", {LEAD: 5}, {FORECAST: 1, HINDCAST: 4})
+    assert witnessed(seen, Wallet("d1", {LEAD: 3}, epoch=1)) == seen
+    assert witnessed(seen, Wallet("d2", {LEAD: 1}, epoch=4)) == Wallet("d2", {LEAD: 1})
+    assert witnessed(seen, Wallet("d0", {LEAD: 9}, epoch=4)) == seen
+
+
+def test_who_wrote_the_wallet_last_keeps_its_own_copy() -> None:
+    own = Wallet("d1", {LEAD: 5}, epoch=3)
+    assert witnessed(own, Wallet("d1", {LEAD: 4}, epoch=3)) is own
