@@ -32,16 +32,38 @@ def told_in_time(scene: Scene, ended: Ended) -> bool:
     return ended.told and not any(fault.at <= ended.at + GRACE_MS and ended.at <= fault.until for fault in hurt)
 
 
+class Ends:
+    """Until when the ledger bills each server: the first end told of it that no later word took back."""
+
+    hears = frozenset({EventType.INSTANCE_ENDED, EventType.INSTANCE_FOUND})
+
+    def __init__(self) -> None:
+        self._told: dict[str, list[int]] = defaultdict(list)
+        self._void: set[tuple[str, int]] = set()
+
+    def hear(self, event: Event) -> None:
+        """An end, or that a server which was held to be gone ran on."""
+        if event.type is EventType.INSTANCE_ENDED:
+            self._told[event.instance].append(event.occurred_at)
+        elif event.type is EventType.INSTANCE_FOUND:
+            self._void.add((event.instance, int(event.data["to_ms"])))
+
+    def standing(self) -> dict[str, int]:
+        """The end of each server that has one."""
+        ends = {name: [at for at in told if (name, at) not in self._void] for name, told in self._told.items()}
+        return {name: told[0] for name, told in ends.items() if told}
+
+
 class Usage(Checker):
     """The usage of an instance covers each slot of its billed time exactly once, under one payment."""
 
     name = "check_money.Usage"
-    hears = frozenset({EventType.USAGE, EventType.INSTANCE_STARTED, EventType.INSTANCE_ENDED})
+    hears = frozenset({EventType.USAGE, EventType.INSTANCE_STARTED}) | Ends.hears
 
     def __init__(self) -> None:
         self._lines: dict[str, list[Event]] = defaultdict(list)
         self._bill: dict[str, tuple[int, str]] = {}
-        self._ends: dict[str, int] = {}
+        self._ends = Ends()
         self._told: set[str] = set()
 
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
@@ -53,15 +75,15 @@ class Usage(Checker):
             self._lines[event.instance].append(event)
         elif event.type is EventType.INSTANCE_STARTED:
             self._bill.setdefault(event.instance, (event.occurred_at, str(event.data["paid"])))
-        elif event.type is EventType.INSTANCE_ENDED:
-            self._ends.setdefault(event.instance, event.occurred_at)
+        self._ends.hear(event)
         yield from ()
 
     def close(self, scene: Scene) -> Iterator[str]:
         """Lay out every instance's slots; when one ended that the stream did not tell in time is anybody's guess."""
         silent = {ended.name for ended in scene.chronicle.ended if not told_in_time(scene, ended)}
         silent |= {stand.name for stand in scene.servers.values() if stand.disowned}  # the stream tells of none
-        gone = {ended.name: ended.at for ended in scene.chronicle.ended} | self._ends
+        told = self._ends.standing()
+        gone = {ended.name: ended.at for ended in scene.chronicle.ended} | told
         for name, lines in self._lines.items():
             bill = self._bill.get(name)
             if bill is None and min(int(line.data["from_ms"]) for line in lines) > scene.now - GRACE_MS:
@@ -77,7 +99,7 @@ class Usage(Checker):
             ended = gone.get(name, scene.now)
             yield from _gaps(name, lines, started, ended, silent=name in silent, twinned=twinned)
         for name in self._bill.keys() - self._lines.keys():
-            if self._ends.get(name, scene.now) > self._bill[name][0]:
+            if told.get(name, scene.now) > self._bill[name][0]:
                 yield f"{name} is billed from {self._bill[name][0]}, and nothing says what it did"
 
 
@@ -120,6 +142,7 @@ class Invoice(Checker):
 
     def __init__(self) -> None:
         self._starts: dict[str, Event] = {}
+        self._told = Ends()
         self._ends: dict[str, int] = {}
         self._lost: dict[str, int] = {}
         self._found: dict[str, int] = {}
@@ -128,10 +151,9 @@ class Invoice(Checker):
 
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
         """Gather bills and rates."""
+        self._told.hear(event)
         if event.type is EventType.INSTANCE_STARTED:
             self._starts.setdefault(event.instance, event)
-        elif event.type is EventType.INSTANCE_ENDED:
-            self._ends.setdefault(event.instance, event.occurred_at)
         elif event.type is EventType.INSTANCE_LOST:
             self._lost[event.instance] = max(event.occurred_at, self._lost.get(event.instance, 0))
         elif event.type is EventType.INSTANCE_FOUND:
@@ -144,6 +166,7 @@ class Invoice(Checker):
 
     def close(self, scene: Scene) -> Iterator[str]:
         """Compare line by line."""
+        self._ends = self._told.standing()
         for name, at in self._lost.items():
             if at > self._found.get(name, 0):
                 self._ends.setdefault(name, at)

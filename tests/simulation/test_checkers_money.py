@@ -13,6 +13,7 @@ from ledger.causes import Cause
 from ledger.events import EventType
 from tests.reconciler.builders import FORECAST, HOUR, KEPT, MINUTE, REGION, START
 from tests.simulation.chronicles import Story, asked_back, eventful, grown, without
+from tests.simulation.chronicles import found as first
 
 # -- money ------------------------------------------------------------------------------------------------------------
 
@@ -76,6 +77,21 @@ def test_a_loss_ends_a_bill_that_nobody_ended_unless_it_was_found_again(found: b
         story.event(EventType.INSTANCE_FOUND, "r0", caused_by=asked, instance="r0", data={"to_ms": lost.occurred_at})
     broken = [b for b in story.broken(closed=False) if b.checker == "check_money.Invoice" and " None" in b.sentence]
     assert bool(broken) is found
+
+
+@pytest.mark.parametrize("found", [False, True])
+def test_an_end_that_was_believed_and_taken_back_closes_no_bill(found: bool) -> None:
+    """It was held to be gone a minute before it was, and shown again meanwhile; then its own end was told."""
+    story = eventful()
+    ended = first(story, EventType.INSTANCE_ENDED, "r0")
+    events = next(told for told in story.told.events.values() if ended in told)
+    early = replace(ended, id=f"{ended.id}/early", occurred_at=ended.occurred_at - MINUTE)
+    back = replace(ended, id="instance.found/r0", type=EventType.INSTANCE_FOUND, data={"to_ms": early.occurred_at})
+    at = events.index(ended)
+    events[at:at] = [early, back] if found else [early]
+    story.close_books()
+    broken = {b.checker for b in story.broken(closed=False)} & {"check_money.Invoice", "check_money.Usage"}
+    assert len(broken) == (0 if found else 2)
 
 
 def test_a_rate_that_never_became_known_is_no_fault_of_the_sum() -> None:
