@@ -13,9 +13,10 @@ export UV_PYTHON_DOWNLOADS=never
 unset VIRTUAL_ENV
 
 # A distribution builds its Python with profiles; one that was compiled on the spot mostly is not, and needs a third more
-# processor for the same work. PYTHON names another.
+# processor for the same work. One that has only the minimal package is passed over. PYTHON names another.
 fastest() {
-  if [ -z "${PYTHON:-}" ] && /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+  if [ -z "${PYTHON:-}" ] &&
+    /usr/bin/python3 -c 'import ctypes, lzma, ssl, sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
     echo /usr/bin/python3
   else
     cat .tools/uv/python
