@@ -377,17 +377,6 @@ def test_a_domain_is_not_known_to_be_fresh_while_something_stands_where_nobody_s
     assert judged(fresh, spread=replace(standing, unknown_units=1, supply=17)).allowed
 
 
-def test_a_domain_that_something_leaves_in_this_cycle_is_no_new_one_yet() -> None:
-    """That release may be refused, and then the domain has taken what another one needs; once it is on its way the
-    domain is new.
-    """
-    standing = replace(spread(0), used=frozenset({"a", "c", "d", "e", "f"}), supply=18, largest=1)
-    here = step(number=601, pool=OTHER_POOL)
-    assert [r.cause for r in judged(here, spread=replace(standing, left=frozenset({"b"}))).refused] == [Cause.BOUND]
-    assert judged(here, spread=replace(standing, left=frozenset({"b"}), supply=17)).allowed
-    assert judged(here, spread=replace(standing, supply=17)).allowed
-
-
 @given(
     st.integers(0, 60),
     st.lists(st.tuples(st.sampled_from((POOL, OTHER_POOL)), st.sampled_from((1, 2, 4))), max_size=30),

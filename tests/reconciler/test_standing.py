@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 from reconciler.claims import Claim
 from reconciler.fleet import Instance, Phase
-from reconciler.second_look import Spread
+from reconciler.second_look import Ground, Spread, breaks_pools
 from reconciler.standing import spreads_of
-from tests.reconciler.builders import FORECAST, HINDCAST, OTHER_POOL, START, fleet, instance, name, part
+from tests.reconciler.builders import FORECAST, HINDCAST, OTHER_POOL, START, fleet, instance, name, part, step
 
 HERE, THERE = "h1-general-a", "h2-general-a"
 
@@ -48,3 +48,14 @@ def test_what_only_others_show_counts_in_every_bound_and_uses_no_domain() -> Non
     found = spread(instance(1), unlisted={FORECAST: 2, HINDCAST: 5})
     assert found.used == {HERE}
     assert (found.unknown_units, found.supply) == (2, 3)
+
+
+def test_a_domain_that_something_leaves_in_this_cycle_is_no_new_one_yet() -> None:
+    """Its release may be refused, and then one more takes what another domain needs."""
+    plan = part()
+    ground = Ground({p.name: p.domain for p in plan.pools}, {})
+    standing = replace(spread(), used=frozenset("abcde"), supply=18, largest=1)
+    here = step(pool=OTHER_POOL)
+    for units, left, refused in ((18, {THERE}, True), (17, {THERE}, False), (18, set[str](), False)):
+        judged = replace(standing, supply=units, left=frozenset(left))
+        assert (breaks_pools(here, ground, judged, fleet(), {}) is not None) is refused
