@@ -91,6 +91,7 @@ REQUIRED: Mapping[EventType, frozenset[str]] = {
     # per instance-hour, as decimal text; `guaranteed` is the guaranteed rate of the same flavor
     EventType.RATE_KNOWN: frozenset({"rate", "guaranteed", "currency", "effective_from"}),
     EventType.CLAIM_CHANGED: frozenset({"units"}),
+    # `takes_over` names the instance that it relieves, where there is one
     EventType.INSTANCE_REQUESTED: frozenset({"units", "paid"}),
     EventType.INSTANCE_FAILED: frozenset({"error"}),
     # billing starts and ends with these two, on the provider's time

@@ -203,6 +203,7 @@ def _judge(
             growing=growing,
             beside=counted.unowned(),
             leaving=leaving,
+            unlisted=counted.unlisted,
         ),
         let_go=counted.let_go,
         grown=counted.grown,

@@ -13,7 +13,7 @@ from contracts.frozen import replace
 from ledger.events import Event
 from pools.provider import Signals
 from reconciler import fencing, guard
-from reconciler.acting import Acting, Ports
+from reconciler.acting import Acting, Done, Ports
 from reconciler.answers import asked
 from reconciler.appraisal import Appraiser
 from reconciler.cycle import Decision, Memory, Seen, decide
@@ -37,8 +37,9 @@ class Reconciler:
     """One partition's leader: holds memory between cycles, and finds it again in its journal after a crash.
 
     `deferred` steps of the last cycle found no token, lost a race or got no answer; being level-triggered, the next
-    cycle finds them again, so the caller may run it soon. `stalled` counts the cycles in a row in which none of the
-    steps that went out got done: the caller then waits longer each time.
+    cycle finds them again, so the caller may run it soon. `stalled` counts the cycles in a row in which some were and
+    nothing got done, whether they were held back before they went out or failed: the caller then waits longer each
+    time.
     """
 
     def __init__(
@@ -111,8 +112,7 @@ class Reconciler:
         if going or waiting:
             self._note(self.memory, done.events)
         self.deferred = len(waiting) + done.again
-        failed = len(done.undone) + done.again
-        self.stalled = self.stalled + 1 if failed and failed >= len(going) else 0
+        self.stalled = self.stalled + 1 if self.deferred and not _got_done(going, done) else 0
         return decision
 
     def _leads(self) -> bool:
@@ -211,3 +211,9 @@ class Reconciler:
             intents=[step for step in going if step.kind is not StepKind.QUARANTINE],
             announced=announced(going, memory.fleet, self._scribe()),
         )
+
+
+def _got_done(going: Sequence[Step], done: Done) -> bool:
+    """Whether any of the steps that went out was answered; a quarantine asks nobody anything."""
+    asking = sum(step.kind is not StepKind.QUARANTINE for step in going)
+    return asking > len(done.undone) + done.again

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from contracts.frozen import replace
 from ledger.causes import Cause
-from ledger.events import Event, EventType
+from ledger.events import Datum, Event, EventType
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.steps import Step, StepKind
@@ -41,7 +41,9 @@ def announced(steps: Iterable[Step], fleet: Fleet, scribe: Scribe) -> list[Event
     events = []
     for step in steps:
         if step.kind in REQUESTS and not step.again:
-            what = {"units": step.units, "paid": step.paid.value}
+            what: dict[str, Datum] = {"units": step.units, "paid": step.paid.value}
+            if step.takes_over:
+                what["takes_over"] = step.takes_over
             events.append(about(scribe, EventType.INSTANCE_REQUESTED, step, caused_by=step.cause_event, **what))
         elif step.kind is StepKind.RELEASE and not fleet.instances[step.instance].release_event:
             asked = about(scribe, EventType.RELEASE_ASKED, step, caused_by=step.cause_event)

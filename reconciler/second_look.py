@@ -24,8 +24,9 @@ SUPPLY = "supply"
 class Spread:
     """What a second look at the bounds needs of one workload: D, the shares, and units already in each place.
 
-    `used` are the domains in which its supply stands, `supply` its units there, and `largest` the units of the largest
-    instance it is offered (0: the number of pools is not judged).
+    `used` are the domains in which its supply stands, `left` those that some of it may leave in this cycle, `supply`
+    its units in both, and `largest` the units of the largest instance it is offered (0: the number of pools is not
+    judged).
     """
 
     desired: int
@@ -35,6 +36,7 @@ class Spread:
     group_units: Mapping[str, int]
     unknown_units: int
     used: frozenset[str] = frozenset()
+    left: frozenset[str] = frozenset()
     supply: int = 0
     largest: int = 0
 
@@ -98,7 +100,7 @@ def breaks_pools(
     name = where[0][0]
     fresh = {place for (workload, place), units in placed.items() if workload == step.workload and units}
     used = {f"domain {domain}" for domain in spread.used} | {place for place in fresh if place.startswith("domain ")}
-    if name not in used and not spread.unknown_units:
+    if name not in used | {f"domain {domain}" for domain in spread.left} and not spread.unknown_units:
         return None
     used.add(name)
     source = fleet.instances.get(step.takes_over)

@@ -19,6 +19,8 @@ from reconciler.problem import Offers
 from reconciler.second_look import Ground, Spread
 from repo_layout.documents import DirectoryEntry
 
+NOBODY: Mapping[str, int] = {}
+
 
 def ground_of(part: Partition) -> Ground:
     """Where each pool lies, and what one of its instances takes."""
@@ -48,11 +50,14 @@ def spreads_of(
     growing: frozenset[str],
     beside: Iterable[Server] = (),
     leaving: frozenset[str] = frozenset(),
+    unlisted: Mapping[str, int] = NOBODY,
 ) -> dict[str, Spread]:
     """For the guard's second look at the `growing` workloads: units that stand in each domain and group, counted from
-    the fleet alone; and `beside` it what carries our mark and is no instance: a second server stands where it stands.
+    the fleet alone; and `beside` it what carries our mark and is no instance: a second server stands where it stands,
+    and the `unlisted` servers of a workload may stand anywhere.
     A domain is used by what a listing shows there, if it ever was listed, and what is not `leaving` by a step of this
-    cycle: a bound counts what may be there, the number of domains what is.
+    cycle: a bound counts what may be there, the number of domains what is. That step may be refused: a domain that
+    something leaves is no new one before it has left.
     """
     if not growing:
         return {}
@@ -61,6 +66,7 @@ def spreads_of(
     unknown: dict[str, int] = defaultdict(int)
     supply: dict[str, int] = defaultdict(int)
     used: dict[str, set[str]] = defaultdict(set)
+    left: dict[str, set[str]] = defaultdict(set)
     for instance in fleet.instances.values():
         if instance.workload not in growing:
             continue
@@ -74,12 +80,16 @@ def spreads_of(
         if pool is None:
             unknown[instance.workload] += instance.units
             continue
-        if serves and not instance.missing_since and instance.name not in leaving:
-            used[instance.workload].add(pool.domain)
+        if serves and not instance.missing_since:
+            (left if instance.name in leaving else used)[instance.workload].add(pool.domain)
         domains[instance.workload][pool.domain] += instance.units
         for group in part.groups.get(pool.domain, ()):
             groups[instance.workload][group] += instance.units
     _add_beside(part, beside, domains, groups, unknown)
+    for workload in unlisted.keys() & growing:
+        units = unlisted[workload] * _largest(part, workload, Offers())
+        unknown[workload] += units
+        supply[workload] += units
     return {
         contract.name: Spread(
             desired=claimed[contract.name].desired,
@@ -89,6 +99,7 @@ def spreads_of(
             group_units=groups[contract.name],
             unknown_units=unknown[contract.name],
             used=frozenset(used[contract.name]),
+            left=frozenset(left[contract.name]),
             supply=supply[contract.name],
             largest=_largest(part, contract.name, offers.get(contract.name, Offers())),
         )

@@ -7,7 +7,6 @@ every scope. Gangs are the quantum of every bound, and a workload of one gang is
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 
 from ledger.causes import Cause
@@ -17,32 +16,30 @@ from simulation.check_reading import Checker
 from simulation.check_scene import Scene, Stand, slipped, term_of
 from simulation.chronicle import Act, Call, Look
 
-MOVE_MS = 60 * 60_000
-"""A move is over by then: who takes over has booted and joined, or never will."""
-
 
 class _Moves:
-    """Units that stand twice while a move is under way: of who takes over, and of who is relieved."""
+    """Who takes over from whom, as the ledger has it: both count once, however long a stop, a limit or an unverified
+    desired state keeps the one that is relieved where it is.
+    """
 
     def __init__(self) -> None:
-        self._begun: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        self.relieved: set[str] = set()
+        self._takers: dict[str, str] = {}
+        self._agreed: set[str] = set()
 
-    def begin(self, act: Act) -> None:
-        """Somebody takes over; who is relieved nobody knows yet."""
-        self._begun[act.workload].append((act.at, act.units))
+    def hear(self, event: Event) -> None:
+        """Somebody is asked for in another's place, or who is relieved was asked back."""
+        source = event.data.get("takes_over")
+        if event.type is EventType.INSTANCE_REQUESTED and source:
+            self._takers[str(source)] = event.instance
+        elif event.type is EventType.RELEASE_ASKED and event.cause is Cause.REBALANCE:
+            self._agreed.add(event.instance)
 
-    def name(self, event: Event) -> None:
-        """It is written down who is relieved: known by name as long as it stands. A stop or a limit may keep it there
-        for hours.
+    def keep(self, stands: list[Stand]) -> list[Stand]:
+        """Those of the `stands` that nobody relieves. Who takes over has to stand among them: where it does not, the
+        other one stays after all.
         """
-        if event.instance not in self.relieved:
-            self.relieved.add(event.instance)
-            del self._begun[event.workload][:1]
-
-    def spare(self, workload: str, at: int) -> int:
-        """Units of those that will be relieved, and are not known by name."""
-        return sum(units for begun, units in self._begun[workload] if begun > at - MOVE_MS)
+        names = {stand.name for stand in stands}
+        return [s for s in stands if s.name not in self._agreed and self._takers.get(s.name) not in names]
 
 
 class Placements(Checker):
@@ -53,22 +50,19 @@ class Placements(Checker):
     """
 
     name = "check_bounds.Placements"
-    hears = frozenset({EventType.RELEASE_ASKED})
+    hears = frozenset({EventType.INSTANCE_REQUESTED, EventType.RELEASE_ASKED})
 
     def __init__(self) -> None:
         self._moves = _Moves()
 
     def on_event(self, scene: Scene, event: Event) -> Iterator[str]:
         """Follow the moves."""
-        if event.type is EventType.RELEASE_ASKED and event.cause is Cause.REBALANCE:
-            self._moves.name(event)
+        self._moves.hear(event)
         yield from ()
 
     def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
         """Judge what was added under the estate that the act was asked for under."""
         request = scene.requests.get(act.name)
-        if act.call is Call.CREATE and act.fresh and request is not None and request.cause is Cause.REBALANCE:
-            self._moves.begin(act)
         if act.call not in (Call.CREATE, Call.MARK) or not act.fresh or act.paid != "reclaimable":
             return
         ground = scene.ground_of(request.commit if request else "")
@@ -117,8 +111,8 @@ def _few_domains(
     here = ground.pools[act.pool].domain
     staying = [s for s in ours if not (s.asked_at or s.drained or s.noticed_by(look.at))]
     # what was given up or relieved goes, if only its turn has to come
-    staying = [s for s in staying if s.name not in scene.failed and s.name not in moves.relieved]
-    staying = [s for s in staying if not _let_go(scene, s, act, look)]
+    staying = [s for s in staying if s.name not in scene.failed and not _let_go(scene, s, act, look)]
+    staying = moves.keep(staying)
     if ground.strict(act.workload):  # what no notice would reach is no capacity of theirs
         staying = [s for s in staying if s.covered or not s.joined_at]
     serving = list({stand.name: stand for stand in staying}.values())  # of two under one key one has to go
@@ -136,7 +130,7 @@ def _few_domains(
     if here not in _domains(serving, act, ground, look) | listed or act.units < gang:
         return
     domains = _domains([s for s in ours if not _bare(s, act, ground, look)], act, ground, look) | listed
-    units = sum(stand.units for stand in serving) - moves.spare(act.workload, act.at)
+    units = sum(stand.units for stand in serving)
     share = ground.shares[act.workload]
 
     def strands(desired: int, lot: int) -> bool:

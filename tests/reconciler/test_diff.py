@@ -12,7 +12,9 @@ from ledger.causes import Cause
 from ledger.events import Paid
 from reconciler.claims import Claim
 from reconciler.diff import MOST_ASKED, Difference, Inputs, Naming, Wanted, difference
+from reconciler.drafts import Scribe
 from reconciler.fleet import Debt, Fleet, Instance, Phase
+from reconciler.outcomes import announced
 from reconciler.problem import Move, MoveCause
 from reconciler.steps import Step, StepKind, step_of
 from tests.reconciler.builders import (
@@ -208,6 +210,16 @@ def test_a_move_builds_up_before_it_takes_down() -> None:
     assert not found(fleet(waiting, booting(2, pool=OTHER_POOL)), want(1, OTHER_POOL)).steps
     (down,) = found(fleet(waiting, empty(2, pool=OTHER_POOL)), want(1, OTHER_POOL)).steps
     assert (down.kind, down.instance, down.cause) == (StepKind.RELEASE, name(1), Cause.REBALANCE)
+
+
+def test_what_is_told_of_a_request_says_whom_it_relieves() -> None:
+    known = fleet(instance(1))
+    steps = found(known, want(2, OTHER_POOL), moves=(MOVE,)).steps
+    told = announced(steps, known, Scribe(REGION, START, "c1", 1))
+    assert [event.data for event in told] == [
+        {"units": 1, "paid": "reclaimable", "takes_over": name(1)},
+        {"units": 1, "paid": "reclaimable"},
+    ]
 
 
 def test_a_move_away_never_releases_more_than_it_moves() -> None:

@@ -7,13 +7,17 @@ import pytest
 from contracts.errors import Breach, Transient
 from ledger.causes import Cause
 from ledger.events import EventType
-from pools.provider import Server
+from pools.provider import Mark, Server
+from reconciler.cadence import POKE_MS, following
 from reconciler.steps import StepKind
 from tests.reconciler.builders import (
+    ESTATE,
     FORECAST,
     HINDCAST,
     KUBERNETES,
     MINUTE,
+    POOL,
+    REGION,
     Region,
     of_kind,
 )
@@ -134,6 +138,46 @@ def test_a_provider_that_does_nothing_is_asked_less_and_less_often() -> None:
     assert region.reconciler.deferred
     region.cloud.script = type(region.cloud.script)()
     region.cycle()
+    assert region.reconciler.stalled == 0
+
+
+def test_what_cannot_be_written_down_is_tried_less_and_less_often() -> None:
+    region = Region()
+    region.schedulers.want(FORECAST, 10)
+    region.journal.fail("save", *[OSError("no space left")] * 6)
+    waits = []
+    for _ in range(3):
+        region.cycle()
+        deferred, stalled = region.reconciler.deferred, region.reconciler.stalled
+        assert (deferred, region.cloud.servers) == (10, {})
+        waits.append(following(region.now, deferred=deferred, stalled=stalled) - region.now)
+    assert waits == [POKE_MS, 2 * POKE_MS, 4 * POKE_MS]
+    region.cycle()
+    assert (region.reconciler.deferred, region.reconciler.stalled, len(region.cloud.servers)) == (0, 0, 10)
+
+
+def test_what_only_a_person_can_look_at_is_nothing_that_got_done() -> None:
+    region = Region()
+    region.cloud.plant("stray", POOL, mark=Mark(ESTATE, REGION, "stray", 1, FORECAST, 1, "gold"))
+    region.cycles(2)
+    region.schedulers.want(FORECAST, 10)
+    region.cloud.script.fail("create", times=100)
+    assert of_kind(region.cycle(), StepKind.QUARANTINE)
+    assert region.reconciler.stalled == 1
+
+
+def test_what_was_agreed_gets_done_while_nothing_can_be_written_down_and_is_asked_for_soon() -> None:
+    region = Region().settled(forecast=12)
+    gone = region.ours()[-1]
+    region.nodes.ask_return(gone.name, ends_at=region.now + MINUTE, cause_event="")
+    region.cycle()
+    region.schedulers.want(FORECAST, 20)
+    region.nodes.finish(gone.name)
+    region.journal.fail("save", *[OSError("no space left")] * 2)
+    decision = region.cycle()
+    assert of_kind(decision, StepKind.DELETE)
+    assert gone.server not in region.cloud.servers
+    assert region.reconciler.deferred
     assert region.reconciler.stalled == 0
 
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from reconciler.claims import Claim
 from reconciler.fleet import Instance, Phase
-from reconciler.second_look import Spread
+from reconciler.second_look import Ground, Spread, breaks_pools
 from reconciler.standing import spreads_of
-from tests.reconciler.builders import FORECAST, OTHER_POOL, START, fleet, instance, name, part
+from tests.reconciler.builders import FORECAST, HINDCAST, OTHER_POOL, START, fleet, instance, name, part, step
 
 HERE, THERE = "h1-general-a", "h2-general-a"
 
 
-def spread(*instances: Instance, leaving: frozenset[str] = frozenset()) -> Spread:
+def spread(
+    *instances: Instance, leaving: frozenset[str] = frozenset(), unlisted: Mapping[str, int] = MappingProxyType({})
+) -> Spread:
     claimed = {FORECAST: Claim(FORECAST, 4, 20)}
     growing = frozenset({FORECAST})
-    return spreads_of(part(), fleet(*instances), claimed, {}, growing=growing, leaving=leaving)[FORECAST]
+    known = fleet(*instances)
+    return spreads_of(part(), known, claimed, {}, growing=growing, leaving=leaving, unlisted=unlisted)[FORECAST]
 
 
 def test_what_no_listing_shows_counts_in_bounds_and_uses_no_domain() -> None:
@@ -34,4 +39,23 @@ def test_what_was_just_asked_for_uses_its_domain() -> None:
 def test_what_is_let_go_in_this_cycle_uses_no_domain_and_counts_in_bounds() -> None:
     found = spread(instance(1), instance(2, pool=OTHER_POOL), leaving=frozenset({name(2)}))
     assert found.used == {HERE}
-    assert found.domain_units[THERE] == 1
+    assert found.left == {THERE}
+    assert (found.domain_units[THERE], found.supply) == (1, 2)
+
+
+def test_what_only_others_show_counts_in_every_bound_and_uses_no_domain() -> None:
+    """Two servers that no listing shows, of the largest size that the workload may have."""
+    found = spread(instance(1), unlisted={FORECAST: 2, HINDCAST: 5})
+    assert found.used == {HERE}
+    assert (found.unknown_units, found.supply) == (2, 3)
+
+
+def test_a_domain_that_something_leaves_in_this_cycle_is_no_new_one_yet() -> None:
+    """Its release may be refused, and then one more takes what another domain needs."""
+    plan = part()
+    ground = Ground({p.name: p.domain for p in plan.pools}, {})
+    standing = replace(spread(), used=frozenset("abcde"), supply=18, largest=1)
+    here = step(pool=OTHER_POOL)
+    for units, left, refused in ((18, {THERE}, True), (17, {THERE}, False), (18, set[str](), False)):
+        judged = replace(standing, supply=units, left=frozenset(left))
+        assert (breaks_pools(here, ground, judged, fleet(), {}) is not None) is refused
