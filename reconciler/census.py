@@ -19,7 +19,7 @@ from reconciler.doubts import improbable, shown
 from reconciler.drafts import Scribe
 from reconciler.fleet import Debt, Fleet, Instance, Phase, Unlisted, number_in
 from reconciler.hearing import hear
-from reconciler.membership import as_node, asked_at
+from reconciler.membership import all_drained, as_node, asked_at
 from reconciler.passed_by import Others, others
 from reconciler.past import lost, past, step_in, twin_lost, word_owed
 from reconciler.sight import Census, Sight
@@ -43,7 +43,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
 
     Rows come first: whatever a mark brings back hears its notices and its times in the same pass.
     """
-    census = Census(fleet)
+    census = Census(fleet, drained=all_drained(sight.nodes, behind=sight.behind))
     instances = dict(fleet.instances)
     beyond = others(fleet.instances, sight)
     sight = replace(sight, unidentified=frozenset(name for name, _ in unlisted.rows_without_ids(beyond.rows, sight)))
@@ -75,7 +75,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
             after = before
             census.absent += not before.server and view is None  # it was asked for, and nobody saw it yet
         silent = after.workload in sight.silent_workloads
-        after, joined = as_node(after, view, scribe, silent=silent)
+        after, joined = as_node(after, view, scribe, silent=silent, behind=sight.behind)
         census.events += joined
         if after.released and after.drain_asked and not before.released:  # by a leader of before
             census.let_go[name] = asked_at(after.release_event, sight.now)

@@ -53,7 +53,8 @@ class NodeView:
 class SchedulerView:
     """What the schedulers of a partition say; a silent cluster's workloads are absent from `demands`.
 
-    A view whose `as_of` is older than the guard's listing age counts as silence of all of them.
+    A view whose `as_of` is older than the guard's listing age counts as silence of all of them. That a node has drained
+    for a notice is believed of one that is as new as the provider's answers of the same look (`eyes.behind`).
     """
 
     as_of: int
