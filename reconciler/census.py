@@ -88,7 +88,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
             instances[name] = after
     _let_stay(instances, moving)
     twins = sorted_rows.twins
-    census.twins, waiting = sort_twins(twins, fleet.instances, instances, complete=sight.complete, epoch=scribe.epoch)
+    census.twins, waiting = sort_twins(twins, fleet.instances, instances, sight, epoch=scribe.epoch)
     census.strays = [*sorted_rows.strays, *waiting]
     census.events += tell_strays(census.strays, fleet.quarantined, scribe)
     census.fleet = replace(
@@ -292,6 +292,7 @@ def _rows(
         led=sight.led,
         projects=sight.projects,
         workloads=sight.workloads,
+        nodes=sight.nodes,
     )
     for restored in rows.restored:
         # held to be gone, and another server has its key
