@@ -19,11 +19,11 @@ from reconciler.doubts import improbable, shown
 from reconciler.drafts import Scribe
 from reconciler.fleet import Debt, Fleet, Instance, Phase, Unlisted, number_in
 from reconciler.hearing import hear
-from reconciler.membership import as_node, asked_at
+from reconciler.membership import all_drained, as_node, asked_at
 from reconciler.passed_by import Others, others
 from reconciler.past import lost, past, step_in, twin_lost, word_owed
 from reconciler.sight import Census, Sight
-from reconciler.sighting import Rows, missed, sort_rows, tell_strays
+from reconciler.sighting import GOING, Rows, missed, sort_rows, tell_strays
 from reconciler.twins import ends_told, means, sort_twins
 
 FAULT_CAUSES: Mapping[FaultKind, Cause] = {
@@ -43,7 +43,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
 
     Rows come first: whatever a mark brings back hears its notices and its times in the same pass.
     """
-    census = Census(fleet)
+    census = Census(fleet, drained=all_drained(sight.nodes, behind=sight.behind))
     instances = dict(fleet.instances)
     beyond = others(fleet.instances, sight)
     sight = replace(sight, unidentified=frozenset(name for name, _ in unlisted.rows_without_ids(beyond.rows, sight)))
@@ -75,7 +75,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
             after = before
             census.absent += not before.server and view is None  # it was asked for, and nobody saw it yet
         silent = after.workload in sight.silent_workloads
-        after, joined = as_node(after, view, scribe, silent=silent)
+        after, joined = as_node(after, view, scribe, silent=silent, behind=sight.behind)
         census.events += joined
         if after.released and after.drain_asked and not before.released:  # by a leader of before
             census.let_go[name] = asked_at(after.release_event, sight.now)
@@ -88,7 +88,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
             instances[name] = after
     _let_stay(instances, moving)
     twins = sorted_rows.twins
-    census.twins, waiting = sort_twins(twins, fleet.instances, instances, complete=sight.complete, epoch=scribe.epoch)
+    census.twins, waiting = sort_twins(twins, fleet.instances, instances, sight, epoch=scribe.epoch)
     census.strays = [*sorted_rows.strays, *waiting]
     census.events += tell_strays(census.strays, fleet.quarantined, scribe)
     census.fleet = replace(
@@ -292,6 +292,7 @@ def _rows(
         led=sight.led,
         projects=sight.projects,
         workloads=sight.workloads,
+        nodes=sight.nodes,
     )
     for restored in rows.restored:
         # held to be gone, and another server has its key
@@ -337,18 +338,31 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
     if instance.phase is Phase.FAILED and row.status is not Status.ERROR and instance.name in sight.nodes:
         # it came after all, and works: drained first, like any other
         return replace(instance, phase=Phase.DRAINING, released=True, ends_at=sight.now)
+    if instance.phase is Phase.FAILED:
+        return _unsure(instance, row, sight)
     # as a node, or nobody can say
     seen = instance.name in sight.nodes or instance.workload in sight.silent_workloads
     if row.status is Status.ERROR and instance.starting:
-        return fail(census, instance, FAULT_CAUSES[row.fault or FaultKind.OTHER], row.fault_text, scribe)
+        failed = fail(census, instance, FAULT_CAUSES[row.fault or FaultKind.OTHER], row.fault_text, scribe)
+        return replace(failed, unsure_since=0)
     if row.status is Status.ERROR and instance.supply and not seen:
         at, believed = instance.ended_at or sight.now, not instance.ended_at
-        return replace(lose(census, instance, at, scribe, believed=believed), phase=Phase.FAILED)
+        return replace(lose(census, instance, at, scribe, believed=believed), phase=Phase.FAILED, unsure_since=0)
     if instance.unsure_since:
         return instance  # it may be a node that nobody shows: drained first, or not at all
     overdue = sight.now - instance.requested_at > sight.join_timeout_s * 1000
     # who adopted a server answers for its joining; we end only what we started
     ours = number_in(instance.name, sight.seat) > 0
     if instance.starting and overdue and ours and not instance.joined_at and not seen:
-        return fail(census, instance, Cause.NEVER_JOINED, "", scribe)
+        failed = fail(census, instance, Cause.NEVER_JOINED, "", scribe)
+        return _unsure(failed, row, sight)
     return instance
+
+
+def _unsure(failed: Instance, row: Server, sight: Sight) -> Instance:
+    """What was given up, and runs all the same by the listing: it may be a node that nobody can show now. Where the
+    stream told of its start that is known without.
+    """
+    runs = row.status is not Status.BUILDING and row.status not in GOING
+    known = failed.unsure_since or (failed.cause is Cause.NEVER_JOINED and failed.started_at)
+    return replace(failed, unsure_since=sight.now) if runs and not known else failed

@@ -20,7 +20,7 @@ from reconciler.adoption import adoption_steps
 from reconciler.appraisal import Appraisal, Appraiser
 from reconciler.desired import Facts, Partition, problem, wanted
 from reconciler.drafts import Scribe
-from reconciler.eyes import Paused, clock_doubt, eyes_of, heard, open_reclaims, paused_in, with_returns
+from reconciler.eyes import Paused, behind, clock_doubt, eyes_of, heard, open_reclaims, paused_in, with_returns
 from reconciler.fleet import Fleet, Phase
 from reconciler.placement import place
 from reconciler.ports import SchedulerView
@@ -289,7 +289,7 @@ def _difference(
             claim_events=told.claim_events,
             naming=diff.Naming(part.seat, memory.epoch, counted.fleet.sequence),
             now=seen.now,
-            drained={name: view.drained for name, view in seen.schedulers.nodes.items() if view.drained},
+            drained=counted.drained,
             owned_projects=projects,
             join_timeout_s=part.estate.region(part.region).join_timeout,
             ranks={c.name: c.tier.rank for c in part.contracts},
@@ -318,6 +318,7 @@ def _count(
             signals=seen.signals,
             listing=seen.listing,
             nodes=seen.schedulers.nodes,
+            behind=behind(seen),
             # what lost its contract is ours until it is gone
             workloads=frozenset(part.contract_by_name) | memory.baseline.units.keys(),
             projects=frozenset(region.projects),

@@ -293,7 +293,7 @@ def _cleanups(inputs: Inputs, going: Iterable[Instance]) -> Iterable[Step]:
     for instance in going:
         if instance.phase is Phase.FAILED and instance.server:
             # of what ran, that no scheduler showed it is no proof that it is no node: whoever is there drains first
-            unseen = instance.cause is Cause.NEVER_JOINED and instance.started_at > 0
+            unseen = instance.unsure_since > 0 or (instance.cause is Cause.NEVER_JOINED and instance.started_at > 0)
             yield step_of(StepKind.RELEASE if unseen else StepKind.DELETE, instance, instance.cause)
         elif instance.phase is Phase.DRAINING and instance.server:
             drained = inputs.drained.get(instance.name, "")

@@ -65,6 +65,15 @@ def heard(part: Partition, seen: Seen) -> SchedulerView:
     return SchedulerView(seen.schedulers.as_of, {}, {}, frozenset(c.cluster for c in part.contracts))
 
 
+def behind(seen: Seen) -> bool:
+    """Whether the schedulers' view is older than what the provider said at the same look, or nothing tells how old it
+    is: what a node did for a notice, it may have undone since. Both clocks are those of the other side, so that no skew
+    of ours makes a view look old.
+    """
+    newest = max(seen.signals.as_of, seen.listing.as_of if seen.listing else 0)
+    return not newest or seen.schedulers.as_of < newest - clocks.LEAP_MS
+
+
 def open_reclaims(before: Mapping[str, Reclaim], seen: Seen) -> dict[str, Reclaim]:
     """Reclaims that stand: what the provider says now, or, while it is silent, what it said last."""
     known = {reclaim.id: reclaim for reclaim in seen.signals.reclaims} if seen.signals.as_of else before
@@ -86,7 +95,6 @@ def eyes_of(
     """What the guard is told of this cycle; what the arbiter returns is added once it has ruled."""
     listing = seen.listing
     complete = frozenset(p.name for p in listing.parts if p.complete) if listing else frozenset()
-    nodes = seen.schedulers.nodes
     return Eyes(
         now=seen.now,
         listed_at=listing.as_of if listing else memory.listed_at,
@@ -109,7 +117,7 @@ def eyes_of(
         quota=seen.quota,
         clock=clock,
         leap_ms=seen.leap_ms,
-        drained=frozenset(name for name, view in nodes.items() if view.drained) if clock else frozenset(),
+        drained=frozenset(counted.drained) if clock else frozenset(),
         pending=seen.pending,
         removal=removal,
         capped=_capped(part, claimed) if removal else frozenset(),

@@ -5,6 +5,8 @@ An instance is a node only while its scheduler shows it. A scheduler that does n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from contracts.frozen import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType
@@ -17,10 +19,24 @@ DRAINED = ("verified", "overrun")
 """How a drain ends after which nothing runs on the node any more."""
 
 
+def drained(view: NodeView, *, behind: bool) -> str:
+    """How its drain ended, as far as its server may be ended for that; empty where nobody can tell. A notice can be
+    taken back, and then its node works again: a view from `behind` the provider's answers is believed only of a return
+    that we asked for, which binds the node.
+    """
+    return view.drained if view.drained in DRAINED and (not behind or _for_return(view)) else ""
+
+
+def all_drained(nodes: Mapping[str, NodeView], *, behind: bool) -> dict[str, str]:
+    """How each node's drain ended of which that can be told, by name."""
+    said = ((name, drained(view, behind=behind)) for name, view in nodes.items() if view.drained)
+    return {name: outcome for name, outcome in said if outcome}
+
+
 def as_node(
-    instance: Instance, view: NodeView | None, scribe: Scribe, *, silent: bool
+    instance: Instance, view: NodeView | None, scribe: Scribe, *, silent: bool, behind: bool = False
 ) -> tuple[Instance, tuple[Event, ...]]:
-    """The instance after what its scheduler shows, and its join when that is new.
+    """The instance after what its scheduler shows, and its join when that is new; `behind` as for `drained`.
 
     Where a scheduler that answers (not `silent`) lacks a node that had joined, nothing runs there for all we know:
     it serves nobody, and `left_at` says since when.
@@ -36,7 +52,7 @@ def as_node(
         instance = replace(
             instance, phase=Phase.JOINED, released=False, release_event="", drain_asked=False, asked=0, ends_at=0
         )
-    elif _drains_unasked(instance, view, scribe):
+    elif _drains_unasked(instance, view, scribe, behind=behind):
         instance = replace(
             instance,
             phase=Phase.DRAINING,
@@ -47,7 +63,7 @@ def as_node(
             cause=Cause.DRAINED,
             cause_event=view.draining_for or instance.cause_event,
         )
-    if instance.released and not instance.drain_asked and _heard(instance, view):
+    if instance.released and not instance.drain_asked and _heard(instance, view, behind=behind):
         # whatever became of the answer, and whatever end was written down before anybody asked
         instance = replace(instance, drain_asked=True, ends_at=max(instance.ends_at, view.draining_until))
     phase = instance.phase
@@ -76,28 +92,31 @@ def _works_again(instance: Instance, view: NodeView) -> bool:
     return (instance.seen_to_drain or deleted) and not drains
 
 
-def _drains_unasked(instance: Instance, view: NodeView, scribe: Scribe) -> bool:
+def _drains_unasked(instance: Instance, view: NodeView, scribe: Scribe, *, behind: bool) -> bool:
     """Whether a node is found in a drain, or after one, of which nothing is remembered and that no notice explains: it
     was released by a leader of before. What is drained takes no more work, whoever asked for it.
     """
-    if not instance.supply:
+    if behind or not instance.supply:  # whose drain an old view shows may have ended with another server of its key
         return False
     if view.drained in DRAINED:
         return True
     if view.draining_for:
-        return view.draining_until > 0 and view.draining_for.startswith(f"{EventType.RELEASE_ASKED.value}/")
+        return view.draining_until > 0 and _for_return(view)
     return view.draining_until > 0 and not instance.joined_at and instance.epoch < scribe.epoch
 
 
-def _heard(instance: Instance, view: NodeView) -> bool:
+def _for_return(view: NodeView) -> bool:
+    """Whether what it drains or drained for is a return that we asked for."""
+    return view.draining_for.startswith(f"{EventType.RELEASE_ASKED.value}/")
+
+
+def _heard(instance: Instance, view: NodeView, *, behind: bool) -> bool:
     """Whether a released node is seen to have heard of it. One that drains for a notice says nothing of the release:
     it works to that notice's end, and takes work again when that is taken back.
     """
-    if view.drained in DRAINED:
+    if drained(view, behind=behind):
         return True
-    for_ = view.draining_for
-    ours = for_ in ("", instance.release_event) or for_.startswith(f"{EventType.RELEASE_ASKED.value}/")
-    return view.draining_until > 0 and ours
+    return view.draining_until > 0 and (view.draining_for in ("", instance.release_event) or _for_return(view))
 
 
 def asked_at(release: str, otherwise: int) -> int:

@@ -37,7 +37,8 @@ class NodeView:
 
     `covered`: enrolled, with a verified bundle and a live notice source. `drained` is the outcome its agent published,
     empty until then; `draining_until` the end of the drain that goes on there, whatever asked for it (0: none does),
-    and `draining_for` the ledger event that it was asked with, where the node knows one.
+    and `draining_for` the ledger event that it was asked with, where the node knows one. `server` is the provider's id
+    of the server that it runs on, where its scheduler says so.
     """
 
     name: str
@@ -47,13 +48,15 @@ class NodeView:
     drained: str = ""
     draining_until: int = 0
     draining_for: str = ""
+    server: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerView:
     """What the schedulers of a partition say; a silent cluster's workloads are absent from `demands`.
 
-    A view whose `as_of` is older than the guard's listing age counts as silence of all of them.
+    A view whose `as_of` is older than the guard's listing age counts as silence of all of them. That a node has drained
+    for a notice is believed of one that is as new as the provider's answers of the same look (`eyes.behind`).
     """
 
     as_of: int

@@ -48,8 +48,8 @@ class Census:
     here remembers, and `grown` those that they acquired, with the time, as far as it can be told. `unexplained` is
     missing with nothing to explain it; `beside` the fleet so many of these are no instances that anybody remembers.
     `absent` are so many of the fleet that are not gone, that nobody shows and whose absence is no riddle: they count
-    neither as missing nor among what stands.
-    `unlisted` is how many servers of a workload are known to stand and to nobody where.
+    neither as missing nor among what stands. `drained` says how the drains ended of nodes whose servers may be ended
+    for that, and `unlisted` is how many servers of a workload are known to stand and to nobody where.
     """
 
     fleet: Fleet
@@ -66,6 +66,7 @@ class Census:
     foreign: int = 0
     beside: int = 0
     absent: int = 0
+    drained: Mapping[str, str] = field(default_factory=dict)
     unlisted: Mapping[str, int] = field(default_factory=dict)
     unheard: bool = False
     missed: bool = False
@@ -90,9 +91,10 @@ class Census:
 class Sight:
     """What the provider and the schedulers showed; `listing` is None when the provider did not answer at all.
 
-    `projects` are ours, `silent_workloads` those whose scheduler does not answer, and `accepted_at` is the time up to
-    which a person accepted that what is missing is gone (0: none was). `led` are the region's partitions that have a
-    leader ("": it is not divided). `from_beginning` says that the signals begin where the provider's stream does, and
+    `projects` are ours, `behind` says that the nodes are shown as they were before the provider spoke (`eyes.behind`),
+    `silent_workloads` those whose scheduler does not answer, and `accepted_at` is the time up to which a person
+    accepted that what is missing is gone (0: none was). `led` are the region's partitions that have a leader ("": it is
+    not divided). `from_beginning` says that the signals begin where the provider's stream does, and
     `unidentified` are names with which rows without an id are marked: `census` fills them in.
     """
 
@@ -105,6 +107,7 @@ class Sight:
     nodes: Mapping[str, NodeView]
     workloads: frozenset[str]
     projects: frozenset[str]
+    behind: bool = False
     silent_workloads: frozenset[str] = frozenset()
     improbable_percent: int = 10
     accepted_at: int = 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from contracts.frozen import replace
 from ledger.causes import Cause
@@ -18,9 +19,12 @@ from pools.provider import Mark, Server, Status
 from reconciler.billing import purpose
 from reconciler.drafts import Scribe, event_id
 from reconciler.fleet import Instance, Phase
+from reconciler.ports import NodeView
 
 GOING = frozenset({Status.ERROR, Status.DELETING})
 """A server that says so is no one to rely on."""
+
+NO_NODES: Mapping[str, NodeView] = MappingProxyType({})
 
 PAID = frozenset(paid.value for paid in Paid)
 
@@ -65,9 +69,11 @@ def sort_rows(
     led: frozenset[str] = frozenset({""}),
     projects: frozenset[str],
     workloads: frozenset[str],
+    nodes: Mapping[str, NodeView] = NO_NODES,
 ) -> Rows:
-    """The listing's rows by what they are to us; of twins, the one we know stays, or else the oldest that is not going
-    away already. `led` are the region's partitions that have a leader.
+    """The listing's rows by what they are to us; of twins, the one stays on which the node runs that their scheduler
+    shows (of `nodes`), or else the one we know, or else the oldest that is not going away already. `led` are the
+    region's partitions that have a leader.
     """
     rows, owner = Rows(), (estate, region, partition)
     known_rows, row_of, known_of, gone = rows.known, rows.known.get, instances.get, Phase.GONE
@@ -92,9 +98,11 @@ def sort_rows(
             if known is None or known.phase is gone:
                 unknown.append(name)
             continue
+        view = nodes.get(name)
+        runs, ours = view.server if view else "", known.server if known else ""
         first, twin = sorted(
             (server, other),
-            key=lambda row: (known is None or row.id != known.server, row.status in GOING, row.created_at, row.id),
+            key=lambda row: (row.id != runs, row.id != ours, row.status in GOING, row.created_at, row.id),
         )
         known_rows[name] = first
         twins.append(twin)

@@ -3,7 +3,8 @@
 Pure; `census` asks which may go, `cycle` has the steps made. A provider without client tokens makes two servers when a
 call whose answer was lost is repeated. One of them goes, never both: it is deleted only while the other is shown by the
 same whole listing, works, and was known by its id before that listing came, so that a listing from before an earlier
-deletion takes nobody else with it. Until then it is a stray that is shown to people.
+deletion takes nobody else with it. The one stays on which the node runs that their scheduler shows; while that one
+cannot say, both stay: nobody could ask the right one to drain. Until then it is a stray that is shown to people.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pools.provider import Lifecycle, LifecycleKind, Notice, Server
 from reconciler.billing import ENDS
 from reconciler.drafts import event_id
 from reconciler.fleet import Instance, Phase
+from reconciler.sight import Sight
 from reconciler.sighting import GOING, PAID, Stray, Twin
 from reconciler.steps import Step, StepKind
 
@@ -42,17 +44,15 @@ def sort_twins(
     twins: Iterable[Twin],
     before: Mapping[str, Instance],
     after: Mapping[str, Instance],
+    sight: Sight,
     *,
-    complete: frozenset[str],
     epoch: int,
 ) -> tuple[list[Server], list[Stray]]:
-    """Twins that may be deleted, and those that may not yet; `before` and `after` are the fleet around this pass, and
-    `complete` are the projects that were listed to their end.
-    """
+    """Twins that may be deleted, and those that may not yet; `before` and `after` are the fleet around this pass."""
     going: list[Server] = []
     waiting: list[Stray] = []
     for twin in twins:
-        why = _why_not(twin, before, after, complete, epoch)
+        why = _why_not(twin, before, after, sight, epoch)
         if why:
             waiting.append(Stray(twin.row, f"a second server has the key {_key(twin.row)}: {why}"))
         else:
@@ -66,7 +66,7 @@ def twin_steps(going: Iterable[Server], region: str) -> tuple[Step, ...]:
 
 
 def _why_not(
-    twin: Twin, before: Mapping[str, Instance], after: Mapping[str, Instance], complete: frozenset[str], epoch: int
+    twin: Twin, before: Mapping[str, Instance], after: Mapping[str, Instance], sight: Sight, epoch: int
 ) -> str:
     """Why a twin has to wait; empty when nothing speaks for it."""
     mark, name = twin.row.mark, _key(twin.row)
@@ -75,8 +75,10 @@ def _why_not(
         return f"{twin.kept.id} is the one that stays, from the next listing on"
     if not now.supply or now.missing_since or twin.kept.status in GOING:
         return f"{twin.kept.id} is going away itself"
-    if not {twin.row.project, twin.kept.project} <= complete:
+    if not {twin.row.project, twin.kept.project} <= sight.complete:
         return "the listing is not complete"
+    if sight.behind or now.workload in sight.silent_workloads or (now.joined_at and name not in sight.nodes):
+        return "its scheduler does not say now which of them is the node"
     if mark is None or mark.epoch > epoch or mark.paid not in PAID:
         return "its mark is none of this term's or an earlier one's"
     if twin.row.status in GOING:

@@ -12,9 +12,18 @@ from simulation.check_scene import DEBTS, Scene
 from simulation.chronicle import Act, Call, Node, NodeWord
 
 USABLE_NO_MORE = frozenset(
-    {Cause.LEFT_SCHEDULER, Cause.RECLAIMABLE_HELD, Cause.AUTHORITY_SPENT, Cause.NEVER_JOINED, Cause.REBALANCE}
+    {
+        Cause.LEFT_SCHEDULER,
+        Cause.RECLAIMABLE_HELD,
+        Cause.AUTHORITY_SPENT,
+        Cause.NEVER_JOINED,
+        Cause.CREATE_FAILED,
+        Cause.REBALANCE,
+    }
 )
-"""Releases of what carries nothing any more, whose money ends, or whose work another took over."""
+"""Releases of what carries nothing any more, was given up before it came, whose money ends, or whose work another took
+over.
+"""
 
 
 BELIEVED_MS = 15 * 60_000

@@ -26,7 +26,8 @@ REPORT_MS = 1_000
 
 class BeforeDelete(Checker):
     """A server that is a node when its delete goes out is deleted only when its drain ended, or the end that it was
-    told has passed, as far as who deletes it could see at its look: what is taken back later finds it drained.
+    told has passed, as far as who deletes it could see at its look: what is taken back later finds it drained. Of two
+    servers under one key that holds for the one that is the node.
     """
 
     name = "check_drains.BeforeDelete"
@@ -36,9 +37,12 @@ class BeforeDelete(Checker):
         stand = scene.servers.get(act.server)
         if act.call is not Call.DELETE or not act.fresh or stand is None or not stand.joined_at:
             return
-        if len(scene.by_name[stand.name]) > 0 or stand.joined_at > (act.sent_at or act.at):
-            return  # a twin: the key stays with the other one; or no node yet: it joined under a call in flight
+        if stand.joined_at > (act.sent_at or act.at):
+            return  # no node yet: it joined under a call in flight
         look = scene.look_of(act)
+        twin = len(scene.by_name[stand.name]) > 0
+        if twin and look is not None and stand.joined_at > look.listed_at:
+            return  # no node yet when it was looked at, and asking would reach whichever server answers to the name
         if look is not None and stand.undrained_at > look.listed_at and 0 < stand.drained_at <= look.at:
             return  # it was drained when that was looked at
         ends = [end for end in (stand.agreed, *(end for _, end in stand.notices.values())) if end]

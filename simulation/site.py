@@ -97,6 +97,7 @@ class Site:
                 drained=self._drained.get(name, ""),
                 draining_until=ends_at if drains else 0,
                 draining_for=for_,
+                server=self._servers.get(name, ""),
             )
         self.work.dirty.clear()
         demands = {}

@@ -31,6 +31,7 @@ from tests.reconciler.builders import (
     fleet,
     instance,
     name,
+    node,
     of_kind,
     part,
     row,
@@ -158,7 +159,7 @@ def test_a_twin_of_a_later_term_is_left_to_whoever_leads_then() -> None:
     assert later.mark is not None
     later = replace(later, mark=replace(later.mark, epoch=7))
     known = fleet(ours).instances
-    going, waiting = sort_twins([Twin(later, row(ours))], known, known, complete=frozenset({PROJECT}), epoch=6)
+    going, waiting = sort_twins([Twin(later, row(ours))], known, known, sight(), epoch=6)
     assert not going
     assert [stray.row.id for stray in waiting] == ["server-9"]
 
@@ -167,8 +168,53 @@ def test_a_drained_one_keeps_its_twin_waiting() -> None:
     ours = instance(1)
     after = fleet(replace(ours, phase=Phase.DRAINING, paid=Paid.RECLAIMABLE)).instances
     pair = [Twin(row(ours, id="server-9"), row(ours))]
-    going, _ = sort_twins(pair, fleet(ours).instances, after, complete=frozenset({PROJECT}), epoch=1)
+    going, _ = sort_twins(pair, fleet(ours).instances, after, sight(), epoch=1)
     assert not going
+
+
+@pytest.mark.parametrize(
+    ("shown", "behind", "silent", "goes"),
+    [
+        (True, False, frozenset(), True),
+        (True, True, frozenset(), False),
+        (True, False, frozenset({FORECAST}), False),
+        (False, False, frozenset(), False),
+    ],
+    ids=["the node is shown", "an old view", "silence", "its scheduler forgot it"],
+)
+def test_while_no_scheduler_says_which_is_the_node_both_stay(
+    shown: bool, behind: bool, silent: frozenset[str], goes: bool
+) -> None:
+    ours = instance()
+    known = fleet(ours).instances
+    seen = sight(nodes={ours.name: node(ours)} if shown else {}, behind=behind, silent_workloads=silent)
+    going, waiting = sort_twins([Twin(row(ours, id="server-9"), row(ours))], known, known, seen, epoch=1)
+    assert ([one.id for one in going], len(waiting)) == (["server-9"] if goes else [], int(not goes))
+
+
+@pytest.mark.parametrize("paid", [Paid.RECLAIMABLE, Paid.FLOOR])
+def test_a_working_node_that_was_exchanged_for_its_twin_in_half_a_listing_comes_back_and_the_twin_goes(
+    paid: Paid,
+) -> None:
+    ours = instance(paid=paid)
+    nodes = {ours.name: node(ours, server=ours.server)}
+    twin = row(ours, id="server-9")
+    half = take(fleet(ours), sight(twin, nodes=nodes), scribe())
+    assert half.fleet.instances[ours.name].server == "server-9"
+    both = take(half.fleet, sight(twin, row(ours), nodes=nodes), scribe())
+    assert (both.fleet.instances[ours.name].server, both.twins) == (ours.server, [])
+    last = take(both.fleet, sight(twin, row(ours), nodes=nodes), scribe())
+    assert [one.id for one in last.twins] == ["server-9"]
+
+
+@pytest.mark.parametrize("known", [Fleet(), fleet(instance(server="server-9"))], ids=["empty", "answered last"])
+def test_of_twins_the_one_stays_that_is_the_node(known: Fleet) -> None:
+    """Whoever remembers nothing, or knows the second by the answer that came, and the first joined."""
+    first, second = row(instance(), created_at=START - 1), row(instance(), id="server-9", created_at=START - 2)
+    nodes = {name(1): node(instance(), server=first.id)}
+    census = take(known, sight(first, second, nodes=nodes), scribe())
+    assert census.fleet.instances[name(1)].server == first.id
+    assert [row.id for row in take(census.fleet, sight(first, second, nodes=nodes), scribe()).twins] == [second.id]
 
 
 def test_a_twin_that_fell_into_error_is_deleted_as_well() -> None:
@@ -184,7 +230,7 @@ def test_a_twin_that_fell_into_error_is_deleted_as_well() -> None:
 def test_of_twins_the_one_we_know_is_ours_and_the_other_may_be_deleted() -> None:
     ours = instance()
     twin = row(ours, id="server-0", created_at=0)
-    census = take(fleet(ours), sight(twin, row(ours)), scribe())
+    census = take(fleet(ours), sight(twin, row(ours), nodes={ours.name: node(ours)}), scribe())
     assert census.fleet.instances[ours.name].server == ours.server
     assert [row.id for row in census.twins] == ["server-0"]
     assert not census.fleet.quarantined

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from contracts.errors import Gone, Transient
 from ledger.causes import Cause
 from pools.provider import Status
+from reconciler.census import take
 from reconciler.diff import Inputs as Difference
 from reconciler.diff import Naming, difference
 from reconciler.fleet import Phase
@@ -25,7 +28,9 @@ from tests.reconciler.builders import (
     name,
     node,
     of_kind,
+    row,
     scribe,
+    sight,
 )
 
 
@@ -165,3 +170,35 @@ def test_what_never_ran_by_the_providers_word_is_deleted_and_nobody_is_asked() -
             owned_projects=frozenset({PROJECT}),
         )
         assert [step.kind for step in difference(inputs).steps] == [kind]
+
+
+@pytest.mark.parametrize(
+    ("given_up", "status", "kind"),
+    [
+        ({"cause": Cause.CREATE_FAILED, "joined_at": 0, "server": ""}, Status.ACTIVE, StepKind.RELEASE),
+        ({"cause": Cause.CREATE_FAILED, "joined_at": 0, "server": ""}, Status.BUILDING, StepKind.DELETE),
+        ({"cause": Cause.CREATE_FAILED, "joined_at": 0}, Status.ERROR, StepKind.DELETE),
+        ({"cause": Cause.NEVER_JOINED, "joined_at": 0, "started_at": 0}, Status.ACTIVE, StepKind.RELEASE),
+        ({"cause": Cause.LOST_WITHOUT_NOTICE}, Status.ACTIVE, StepKind.RELEASE),
+        ({"cause": Cause.LOST_WITHOUT_NOTICE}, Status.ERROR, StepKind.DELETE),
+    ],
+    ids=["no answer came", "it boots", "in error", "its start is untold", "in error no more", "a node in error"],
+)
+def test_what_was_given_up_and_runs_all_the_same_is_asked_to_drain(
+    given_up: dict[str, Cause | int | str], status: Status, kind: StepKind
+) -> None:
+    """Its scheduler does not answer: nobody can say whether it joined."""
+    one = instance(1, phase=Phase.FAILED, **given_up)
+    shown = sight(row(instance(1), status=status), silent_workloads=frozenset({one.workload}))
+    found = take(fleet(one), shown, scribe()).fleet
+    inputs = Difference(
+        wanted=(),
+        fleet=found,
+        claims={},
+        claim_events={},
+        naming=Naming(REGION, 1, 500),
+        now=START,
+        drained={},
+        owned_projects=frozenset({PROJECT}),
+    )
+    assert [step.kind for step in difference(inputs).steps] == [kind]

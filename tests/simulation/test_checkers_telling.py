@@ -37,6 +37,36 @@ def test_a_node_that_nobody_asked_is_not_deleted() -> None:
     assert "check_drains.BeforeDelete" in story.breaks()
 
 
+@pytest.mark.parametrize(
+    ("server", "wrong"), [("s-r1", True), ("s-twin", False)], ids=["the node", "the one that never was one"]
+)
+def test_of_two_servers_under_one_key_the_one_that_is_the_node_is_not_deleted_undrained(
+    server: str, wrong: bool
+) -> None:
+    story = grown()
+    story.create("r1", DOMAINS[1], server="s-twin")
+    story.look()
+    story.act(Call.DELETE, "r1", server=server)
+    assert ("check_drains.BeforeDelete" in story.breaks()) is wrong
+
+
+def test_a_second_server_that_joins_after_the_look_was_no_node_to_anybody() -> None:
+    for joins_before in (True, False):
+        story = grown()
+        story.create("x", DOMAINS[1])
+        story.create("x", DOMAINS[1], server="s-twin")
+        story.wait(1000)
+        if joins_before:
+            story.node("x", NodeWord.JOINED)
+        story.wait(1000)
+        story.look()
+        story.wait(1000)
+        if not joins_before:
+            story.node("x", NodeWord.JOINED)
+        story.act(Call.DELETE, "x")
+        assert ("check_drains.BeforeDelete" in story.breaks()) is joins_before
+
+
 def test_what_never_became_a_node_is_deleted_without_a_drain() -> None:
     story = grown()
     story.look()
