@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from contracts.frozen import replace
 from ledger.causes import Cause
@@ -92,15 +93,20 @@ def sort_rows(
             if known is None or known.phase is gone:
                 unknown.append(name)
             continue
-        first, twin = sorted(
-            (server, other),
-            key=lambda row: (known is None or row.id != known.server, row.status in GOING, row.created_at, row.id),
-        )
-        known_rows[name] = first
+        known_rows[name], twin = sorted((server, other), key=partial(_order, known))
         twins.append(twin)
     rows.twins = [Twin(twin, rows.known[_name(twin)]) for twin in twins]
     _unknown(unknown, rows, instances)
     return rows
+
+
+def _order(known: Instance | None, row: Server) -> tuple[bool, bool, bool, int, str]:
+    """Of several servers under one key the first stays. One that is counted on and is in error gives its key to one
+    that is not: no boot has failed while another server may still come of it.
+    """
+    other = known is None or row.id != known.server
+    broken = known is not None and known.supply and row.status is Status.ERROR
+    return other or broken, row.status in GOING, other, row.created_at, row.id
 
 
 def _unknown(names: Iterable[str], rows: Rows, instances: Mapping[str, Instance]) -> None:
