@@ -67,8 +67,8 @@ MUTATIONS = (
     ),
     Mutation(
         "grows-on-stale-listing", "an old listing stops everything", "check_blind.Acts",
-        (Edit(GUARD, "    if age_s > limits.listing_age:\n        found.append((Cause.LISTING_STALE,",
-              "    if age_s > 10**9:\n        found.append((Cause.LISTING_STALE,"),),
+        (Edit(GUARD, "    if _too_old(eyes.listed_at, eyes, limits):",
+              "    if _age_s(eyes.listed_at, eyes) > 10**9:"),),
         faults="listing_stale,api_down,reclaim,hall_wave",
     ),
     Mutation(

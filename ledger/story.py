@@ -125,7 +125,7 @@ _SENTENCES: Mapping[EventType, str] = {
     EventType.DRAIN_STARTED: "{instance} drains",
     EventType.DRAIN_ENDED: "{instance} drained: {outcome}",
     EventType.INSTANCE_LOST: "{instance} was lost",
-    EventType.INSTANCE_FOUND: "{instance} was held to be gone, and is there",
+    EventType.INSTANCE_FOUND: "{instance} was given up, and is there",
     EventType.USAGE: "{units} of {of_units} slots of {instance} {use}, paid as {paid}",
     EventType.WORK_LOST: "{workload} does {unit_minutes} unit-minutes of work again",
     EventType.RESTORED: "{workload} restored in {duration_ms} ms",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from contracts.frozen import replace
 from ledger.causes import Cause
 from ledger.events import Event, EventType
+from pools.provider import Server, Status
 from reconciler import billing
 from reconciler.doubts import Absence, judge, let_go, missed, shown
 from reconciler.drafts import Scribe, event_id
@@ -132,6 +133,18 @@ def found(gone: Instance, scribe: Scribe) -> tuple[Instance, Event]:
         deregistered=False,
     )
     return shown(back), event
+
+
+def came(census: Census, failed: Instance, row: Server, scribe: Scribe) -> Instance:
+    """What was held to have failed, and works: capacity again, as what is found again is, so that it is given back for
+    want of need alone and never while its units are claimed. Whose end was asked for or told, or is under way, is no
+    capacity: its node is asked to drain before anything else.
+    """
+    if failed.released or failed.release_event or failed.end_told or row.status is Status.DELETING:
+        return replace(failed, phase=Phase.DRAINING, released=True, ends_at=scribe.now)
+    back, event = found(failed, scribe)
+    census.events.append(event)
+    return back
 
 
 def closed(census: Census, instance: Instance, at: int, scribe: Scribe) -> Instance:

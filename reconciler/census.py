@@ -14,7 +14,7 @@ from contracts.frozen import replace
 from ledger.causes import Cause
 from pools.provider import FaultKind, LifecycleKind, Notice, Server, Status
 from reconciler import billing, unlisted
-from reconciler.absence import bury, fail, found, lose, missing
+from reconciler.absence import bury, came, fail, found, lose, missing
 from reconciler.doubts import improbable, shown
 from reconciler.drafts import Scribe
 from reconciler.fleet import Debt, Fleet, Instance, Phase, Unlisted, number_in
@@ -79,7 +79,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         census.events += joined
         if after.released and after.drain_asked and not before.released:  # by a leader of before
             census.let_go[name] = asked_at(after.release_event, sight.now)
-        if before.phase is Phase.FAILED and after.phase is Phase.DRAINING:
+        if before.phase is Phase.FAILED and (after.supply or after.phase is Phase.DRAINING):
             debts.pop(name, None)  # it came after all, and paid what it was bought for
         owed = _owed(before, after)
         if owed is not None and (after.phase is Phase.FAILED or after.missing_since > answered_until):
@@ -336,13 +336,12 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
     if facts != (0, row.id, pool, phase):
         instance = replace(shown(instance), server=row.id, pool=pool, phase=phase)
     if instance.phase is Phase.FAILED and row.status is not Status.ERROR and instance.name in sight.nodes:
-        # it came after all, and works: drained first, like any other
-        return replace(instance, phase=Phase.DRAINING, released=True, ends_at=sight.now)
+        return came(census, instance, row, scribe)
     if instance.phase is Phase.FAILED:
         return _unsure(instance, row, sight)
     # as a node, or nobody can say
     seen = instance.name in sight.nodes or instance.workload in sight.silent_workloads
-    if row.status is Status.ERROR and instance.starting:
+    if row.status is Status.ERROR and instance.starting and instance.name not in sight.nodes:
         failed = fail(census, instance, FAULT_CAUSES[row.fault or FaultKind.OTHER], row.fault_text, scribe)
         return replace(failed, unsure_since=0)
     if row.status is Status.ERROR and instance.supply and not seen:

@@ -44,8 +44,9 @@ class Seen:
 
     `problem` is why it is not verified, `outdated` that another replica accepted a newer state, `leap_ms` by how much
     the clock was set since the last look, `pending` the bytes in the spool that nobody took further (None: nobody can
-    say), `orders` what people ordered beside the reviewed files, `signed` the approvals that lie beside them, and
-    `came_with` the commit with which each approval file among them came.
+    say), `orders` what people ordered beside the reviewed files, `signed` the approvals that lie beside them,
+    `came_with` the commit with which each approval file among them came, and `looked_ms` how long after `now` the
+    listing was answered.
     """
 
     now: int
@@ -68,6 +69,7 @@ class Seen:
     signed: tuple[SignedApproval, ...] = ()
     came_with: Mapping[str, str] = field(default_factory=dict)
     wallet: arbiter.Wallet | None = None
+    looked_ms: int = 0
 
 
 @quick

@@ -59,8 +59,8 @@ def clock_doubt(part: Partition, memory: Memory, seen: Seen) -> str:
 
 
 def heard(part: Partition, seen: Seen) -> SchedulerView:
-    """What the schedulers say; a view that is too old to act on is silence."""
-    if seen.now - seen.schedulers.as_of <= part.estate.region(part.region).guard.listing_age * 1000:
+    """What the schedulers say; a view that is too old to act on, once the listing is there, is silence."""
+    if seen.now + seen.looked_ms - seen.schedulers.as_of <= part.estate.region(part.region).guard.listing_age * 1000:
         return seen.schedulers
     return SchedulerView(seen.schedulers.as_of, {}, {}, frozenset(c.cluster for c in part.contracts))
 
@@ -121,6 +121,7 @@ def eyes_of(
         pending=seen.pending,
         removal=removal,
         capped=_capped(part, claimed) if removal else frozenset(),
+        looked_ms=seen.looked_ms,
     )
 
 

@@ -49,7 +49,8 @@ class Eyes:
     is not held; `silent_workloads` belong to schedulers that do not answer;
     `unexplained` instances are missing from a complete listing with nothing to explain it, and nobody has accepted
     that; `closed_pools` lie in domains under an open reclaim. `quota` is what the provider says is left in each
-    project; None where it does not say. `told_at` is when it last told of notices and reclaims.
+    project; None where it does not say. `told_at` is when it last told of notices and reclaims, and `looked_ms` how
+    long after `now` the listing was answered.
 
     `clock` says why the clock is not believed, `leap_ms` by how much it was set since the last look, `drained` whose
     drain their node says has ended. `pending` are the bytes of events that nobody has taken further (None: nobody can
@@ -83,6 +84,7 @@ class Eyes:
     removal: removals.Removal | None = None
     capped: frozenset[str] = frozenset()
     returning: frozenset[str] = frozenset()
+    looked_ms: int = 0
 
 
 @dataclass
@@ -163,9 +165,8 @@ def breakers(eyes: Eyes, limits: GuardLimits) -> tuple[Breaker, ...]:
     found = [(cause, "", message) for cause, message in _blinding(eyes, limits)]
     unseen = sorted(eyes.owned_projects - eyes.complete_projects)
     found += [(Cause.LISTING_INCOMPLETE, project, _incomplete(project, eyes)) for project in unseen]
-    silence_s = (eyes.now - eyes.told_at) // 1000
-    if silence_s > limits.listing_age:
-        found.append((Cause.SIGNALS_SILENT, "", f"no word of notices and reclaims for {silence_s} s"))
+    if _too_old(eyes.told_at, eyes, limits):
+        found.append((Cause.SIGNALS_SILENT, "", f"no word of notices and reclaims for {_age_s(eyes.told_at, eyes)} s"))
     if not (eyes.verified or eyes.outdated):
         found.append((Cause.DESIRED_STATE_UNVERIFIED, "", _unverified(eyes)))
     if eyes.silent_workloads:
@@ -182,7 +183,7 @@ def breakers(eyes: Eyes, limits: GuardLimits) -> tuple[Breaker, ...]:
 
 def _sees(eyes: Eyes, limits: GuardLimits) -> bool:
     """Whether this cycle counts as one with open eyes, for the ramp."""
-    heard = eyes.now - eyes.told_at <= limits.listing_age * 1000
+    heard = not _too_old(eyes.told_at, eyes, limits)
     whole = eyes.owned_projects <= eyes.complete_projects
     return whole and heard and not buys_nothing(eyes, limits)
 
@@ -204,9 +205,9 @@ def _blinding(eyes: Eyes, limits: GuardLimits) -> list[tuple[Cause, str]]:
         found.append((Cause.CLOCK_JUMPED, eyes.clock))
     if eyes.outdated:
         found.append((Cause.DESIRED_STATE_UNVERIFIED, _unverified(eyes)))
-    age_s = (eyes.now - eyes.listed_at) // 1000
-    if age_s > limits.listing_age:
-        found.append((Cause.LISTING_STALE, f"the last listing is {age_s} s old, {limits.listing_age} s are allowed"))
+    if _too_old(eyes.listed_at, eyes, limits):
+        told = f"the last listing is {_age_s(eyes.listed_at, eyes)} s old, {limits.listing_age} s are allowed"
+        found.append((Cause.LISTING_STALE, told))
     if eyes.unexplained * 100 > eyes.alive * limits.improbable_share and eyes.unexplained > FEW:
         told = (
             f"{eyes.unexplained} of {eyes.alive} alive are missing and nothing explains it ({eyes.alive} ="
@@ -215,6 +216,23 @@ def _blinding(eyes: Eyes, limits: GuardLimits) -> list[tuple[Cause, str]]:
         )
         found.append((Cause.IMPROBABLE_LOSS, told))
     return found
+
+
+def _age_ms(at: int, eyes: Eyes) -> int:
+    """How old a word of the provider's is once the listing is there: by our clock or by the latest time that the
+    provider itself gave, whichever says more. The clocks may be apart, and a slow provider makes its words older.
+    """
+    return max(eyes.now + eyes.looked_ms, eyes.listed_at, eyes.told_at) - at
+
+
+def _too_old(at: int, eyes: Eyes, limits: GuardLimits) -> bool:
+    """Whether a word is older than is allowed, and be it by a millisecond."""
+    return _age_ms(at, eyes) > limits.listing_age * 1000
+
+
+def _age_s(at: int, eyes: Eyes) -> int:
+    """The same age as people read it: a second that has begun counts."""
+    return -(-_age_ms(at, eyes) // 1000)
 
 
 def _stamp(at: int) -> str:
@@ -286,9 +304,9 @@ def _may_not_add(step: Step, eyes: Eyes, limits: GuardLimits) -> Refusal | None:
     """
     if step.pool in eyes.closed_pools:
         return Refusal(step, Cause.RECLAIM_OPEN, f"the domain of {step.pool} is under an open reclaim")
-    silence_s = (eyes.now - eyes.told_at) // 1000
-    if step.paid is Paid.RECLAIMABLE and silence_s > limits.listing_age:
-        return Refusal(step, Cause.SIGNALS_SILENT, f"no word of reclaims for {silence_s} s: {step.pool} may be in one")
+    if step.paid is Paid.RECLAIMABLE and _too_old(eyes.told_at, eyes, limits):
+        told = f"no word of reclaims for {_age_s(eyes.told_at, eyes)} s: {step.pool} may be in one"
+        return Refusal(step, Cause.SIGNALS_SILENT, told)
     if step.kind is not StepKind.REPLACE or step.paid is Paid.FALLBACK:
         full = _spool_full(eyes, limits)
         return Refusal(step, Cause.SPOOL_FULL, full) if full else None

@@ -171,13 +171,16 @@ class Reconciler:
         """Ask every port once; silence is None, never an empty answer."""
         ports = self.ports
         now, leap_ms = self.acting.brake.watch.look()
+        began = ports.monotonic()
         signals = asked(lambda: ports.provider.signals(self.memory.cursor))
         view = asked(ports.schedulers.view)
         clusters = frozenset(contract.cluster for contract in self.part.contracts)
+        listing = asked(ports.provider.instances)
+        looked_ms = ports.monotonic() - began
         return Seen(
             now=now,
             signals=signals or Signals(as_of=0, cursor=self.memory.cursor),
-            listing=asked(ports.provider.instances),
+            listing=listing,
             schedulers=view or SchedulerView(0, {}, {}, silent_clusters=clusters),
             rates=asked(ports.provider.rates),
             forward=asked(ports.provider.forward_capacity),
@@ -194,6 +197,7 @@ class Reconciler:
             orders=tuple(asked(lambda: ports.orders(self.memory.order)) or ()),
             signed=tuple(asked(ports.signed) or ()),
             came_with=self.desired.came_with,
+            looked_ms=looked_ms,
         )
 
     def _scribe(self) -> Scribe:

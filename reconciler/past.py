@@ -121,10 +121,15 @@ def twin_lost(said: Lifecycle, instance: Instance, scribe: Scribe) -> list[Event
 def step_in(instance: Instance, server: str, scribe: Scribe) -> tuple[Instance, list[Event]]:
     """The instance as another server that has its key, once its own is shown no more: what the provider said of the end
     of its own is not said of this one. The loss of its own, where the provider took it, is told. A notice or a release
-    of a server that has ended went with it: nobody agreed on the end of this one, nor asked its node to drain.
+    of a server that has ended went with it: nobody agreed on the end of this one, nor asked its node to drain. So did
+    those of one that had failed, and the deletion that was asked for.
     """
     gone = replace(instance, twinned=True)
     events = [lost(gone, gone.ended_at, scribe)[1]] if gone.taken and gone.ended_at else []
+    if gone.phase is Phase.FAILED:
+        gone = replace(
+            gone, ends_at=0, reclaim="", notices=(), noticed=False, released=False, release_event="", asked=0
+        )
     if gone.end_told and gone.phase is Phase.DRAINING:
         gone = replace(
             gone,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 
 from contracts.frozen import replace
@@ -98,17 +99,22 @@ def sort_rows(
             if known is None or known.phase is gone:
                 unknown.append(name)
             continue
-        view = nodes.get(name)
-        runs, ours = view.server if view else "", known.server if known else ""
-        first, twin = sorted(
-            (server, other),
-            key=lambda row: (row.id != runs, row.id != ours, row.status in GOING, row.created_at, row.id),
-        )
-        known_rows[name] = first
+        known_rows[name], twin = sorted((server, other), key=partial(_order, known, nodes.get(name)))
         twins.append(twin)
     rows.twins = [Twin(twin, rows.known[_name(twin)]) for twin in twins]
     _unknown(unknown, rows, instances)
     return rows
+
+
+def _order(known: Instance | None, view: NodeView | None, row: Server) -> tuple[bool, bool, bool, bool, int, str]:
+    """Of several servers under one key the first stays: the one on which the node runs, by its scheduler's `view`. One
+    that is counted on and is in error gives its key to one that is not: no boot has failed while another server may
+    still come of it.
+    """
+    runs = view.server if view is not None else ""
+    other = known is None or row.id != known.server
+    broken = known is not None and known.supply and row.status is Status.ERROR
+    return row.id != runs, other or broken, row.status in GOING, other, row.created_at, row.id
 
 
 def _unknown(names: Iterable[str], rows: Rows, instances: Mapping[str, Instance]) -> None:

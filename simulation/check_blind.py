@@ -114,6 +114,6 @@ def _purchase(scene: Scene, act: Act, look: Look) -> Iterator[str]:
     replaces = act.paid != "fallback" and scene.pays_debt(act.name)
     if limit and look.pending >= limit and not replaces:
         yield f"{look.pending} bytes wait in its spool, {limit} are allowed"
-    silence_s = (look.at - scene.told_at) // 1000
-    if act.paid == "reclaimable" and silence_s > scene.ground.limits.listing_age:
-        yield f"nobody told of reclaims for {silence_s} s, {scene.ground.limits.listing_age} are allowed"
+    silence_ms = look.at - scene.told_at
+    if act.paid == "reclaimable" and silence_ms > scene.ground.limits.listing_age * 1000:
+        yield f"nobody told of reclaims for {silence_ms} ms, {scene.ground.limits.listing_age} s are allowed"

@@ -75,6 +75,13 @@ ROWS: dict[str, tuple[Eyes, Cause, frozenset[str]]] = {
     ),
 }
 
+OLDEST = START - LIMITS.listing_age * SECOND
+BY_WHICH_CLOCK = {
+    "by our clock": {"now": START},
+    "once a slow provider has answered": {"now": START - 30 * SECOND, "looked_ms": 30 * SECOND},
+    "by the provider's, where ours is behind": {"now": START - 2 * MINUTE},
+}
+
 FINISHED: Fleet = fleet(
     *[instance(n) for n in range(1, 101)],
     instance(201, phase=Phase.DRAINING, released=True, release_event="told", ends_at=START),
@@ -108,6 +115,29 @@ def test_each_row_of_the_table_stops_what_it_says_and_nothing_else(row: str) -> 
     refused = {label for label, step in TAKING.items() if step not in verdict.allowed}
     assert refused == stopped
     assert causes(verdict.refused) == {cause}
+
+
+@pytest.mark.parametrize(("older_ms", "stopped"), [(0, set()), (1, {Cause.LISTING_STALE})])
+@pytest.mark.parametrize("clock", BY_WHICH_CLOCK)
+def test_a_listing_is_too_old_by_a_millisecond(clock: str, older_ms: int, stopped: set[Cause]) -> None:
+    sees = eyes(**{"listed_at": OLDEST - older_ms, "told_at": START, **BY_WHICH_CLOCK[clock]})
+    assert causes(judged(*TAKING.values(), sees=sees).refused) == stopped
+    assert {breaker.cause for breaker in breakers(sees, LIMITS)} == stopped
+
+
+@pytest.mark.parametrize(("older_ms", "stopped"), [(0, set()), (1, {Cause.SIGNALS_SILENT})])
+@pytest.mark.parametrize("clock", BY_WHICH_CLOCK)
+def test_so_is_the_last_word_of_notices_and_reclaims(clock: str, older_ms: int, stopped: set[Cause]) -> None:
+    sees = eyes(**{"told_at": OLDEST - older_ms, "listed_at": START, **BY_WHICH_CLOCK[clock]})
+    verdict = judged(ACQUIRE, REPLACE, sees=sees)
+    assert causes(verdict.refused) == stopped
+    assert {breaker.cause for breaker in breakers(sees, LIMITS)} == stopped
+    assert bool(verdict.state.cycles_since_blind) is not bool(stopped), "the limits grow back from there"
+
+
+def test_the_age_in_the_message_is_above_what_is_allowed() -> None:
+    (refusal,) = judged(RELEASE, sees=eyes(listed_at=OLDEST - 1)).refused
+    assert refusal.message == "the last listing is 181 s old, 180 s are allowed"
 
 
 @pytest.mark.parametrize("what", AGREED)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from contracts.errors import Breach, Transient
 from ledger.causes import Cause
 from ledger.events import EventType
-from pools.provider import Mark, Server
+from pools.fake import FakeProvider
+from pools.provider import Listing, Mark, Server
 from reconciler.cadence import POKE_MS, following
 from reconciler.steps import StepKind
 from tests.reconciler.builders import (
@@ -18,6 +21,7 @@ from tests.reconciler.builders import (
     MINUTE,
     POOL,
     REGION,
+    SECOND,
     Region,
     of_kind,
 )
@@ -50,6 +54,29 @@ def test_no_failure_of_schedulers_nodes_recorder_or_switch_ends_a_cycle(error: E
     region.schedulers.want(FORECAST, 10)
     region.cycles(20)
     assert region.supply() >= 10
+
+
+class Late(FakeProvider):
+    """Gives the listing that stood when it was made, after so many seconds."""
+
+    def __init__(self, region: Region, seconds: int) -> None:
+        super().__init__(region.cloud)
+        self._old, self._region, self._seconds = super().instances(), region, seconds
+
+    def instances(self) -> Listing:
+        """An old answer, and a slow one."""
+        self._region.now += self._seconds * SECOND
+        return self._old
+
+
+@pytest.mark.parametrize(("seconds", "stopped"), [(30, set()), (31, {Cause.LISTING_STALE})])
+def test_a_listing_is_as_old_as_it_is_once_a_slow_provider_has_answered(seconds: int, stopped: set[Cause]) -> None:
+    region = Region()
+    region.reconciler.ports = replace(region.reconciler.ports, provider=Late(region, seconds))
+    region.schedulers.want(FORECAST, 20)
+    decision = region.cycle(150)
+    assert {refusal.cause for refusal in decision.refused if refusal.cause is Cause.LISTING_STALE} == stopped
+    assert bool(of_kind(decision, StepKind.ACQUIRE)) is not bool(stopped)
 
 
 def test_a_breach_stops_everything_and_says_so() -> None:

@@ -100,18 +100,51 @@ def test_no_such_node_settles_the_drain_of_one_that_had_joined_alone(joined_at: 
 @pytest.mark.parametrize(
     ("status", "shown", "phase"),
     [
-        (Status.ACTIVE, True, Phase.DRAINING),
+        (Status.ACTIVE, True, Phase.SERVING),
         (Status.ACTIVE, False, Phase.FAILED),
         (Status.ERROR, True, Phase.FAILED),
+        (Status.DELETING, True, Phase.DRAINING),
     ],
-    ids=["it works", "no node", "broken"],
+    ids=["it works", "no node", "broken", "it goes away"],
 )
-def test_one_that_was_given_up_and_came_after_all_is_drained(status: Status, shown: bool, phase: Phase) -> None:
-    given_up = instance(1, phase=Phase.FAILED, joined_at=0, busy_units=0)
+def test_one_that_was_given_up_and_came_after_all_is_capacity(status: Status, shown: bool, phase: Phase) -> None:
+    given_up = instance(1, phase=Phase.FAILED, joined_at=0, cause_event="instance.failed/north/x/1")
     nodes = {given_up.name: node(given_up)} if shown else {}
     after = take(fleet(given_up), sight(row(given_up, status=status), nodes=nodes), scribe())
     found = after.fleet.instances[given_up.name]
     assert (found.phase, found.released) == (phase, phase is Phase.DRAINING)
+    told = [event.caused_by for event in after.events if event.type is EventType.INSTANCE_FOUND]
+    assert told == ["instance.failed/north/x/1"] * (phase is Phase.SERVING)
+
+
+@pytest.mark.parametrize(
+    "asked", [{"released": True}, {"release_event": "release.asked/north/x/1"}, {"end_told": True}], ids=str
+)
+def test_what_came_after_its_own_end_was_asked_for_or_told_is_drained(asked: dict[str, object]) -> None:
+    given_up = instance(1, phase=Phase.FAILED, joined_at=0, **asked)
+    after = take(fleet(given_up), sight(row(given_up), nodes={given_up.name: node(given_up)}), scribe())
+    found = after.fleet.instances[given_up.name]
+    assert (found.phase, found.released) == (Phase.DRAINING, True)
+
+
+def test_a_node_that_was_lost_in_error_and_works_again_may_be_lost_once_more() -> None:
+    known = instance(1)
+    broken = take(fleet(known), sight(row(known, status=Status.ERROR)), scribe())
+    assert [debt.instance for debt in broken.fleet.debts] == [known.name]
+    back = take(broken.fleet, sight(row(known), now=START + 1, nodes={known.name: node(known)}), scribe(START + 1))
+    again = take(back.fleet, sight(row(known, status=Status.ERROR), now=START + 2), scribe(START + 2))
+    assert (back.fleet.instances[known.name].phase, back.fleet.debts) == (Phase.SERVING, ())
+    lost = [event.id for census in (broken, again) for event in census.events if event.type is EventType.INSTANCE_LOST]
+    assert len(set(lost)) == 2
+
+
+def test_a_boot_has_not_failed_while_its_scheduler_shows_the_node() -> None:
+    """The server that is in error is not the only one that has its key."""
+    booting = instance(1, phase=Phase.BOOTING, joined_at=0)
+    for nodes, phase in (({booting.name: node(booting)}, Phase.SERVING), ({}, Phase.FAILED)):
+        after = take(fleet(booting), sight(row(booting, status=Status.ERROR), nodes=nodes), scribe())
+        assert after.fleet.instances[booting.name].phase is phase
+        assert bool(after.failures) is (phase is Phase.FAILED)
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,60 @@ def test_while_the_one_we_know_goes_away_the_other_stays(status: Status) -> None
     assert twin.id not in {s.server for s in of_kind(region.cycle(), StepKind.DELETE)}
 
 
+@pytest.mark.parametrize("status", [Status.BUILDING, Status.ACTIVE])
+@pytest.mark.parametrize("phase", [Phase.BOOTING, Phase.JOINED])
+def test_the_one_we_count_on_gives_its_key_up_in_error_to_one_that_is_not(status: Status, phase: Phase) -> None:
+    joined_at = START if phase is Phase.JOINED else 0
+    ours = instance(1, phase=phase, joined_at=joined_at, requested_at=START, started_at=0, busy_units=0)
+    broken, other = row(ours, status=Status.ERROR), row(ours, id="server-9", status=status, created_at=START)
+    first = take(fleet(ours), sight(broken, other), scribe())
+    after = first.fleet.instances[ours.name]
+    assert (after.server, after.phase) == ("server-9", phase)
+    assert (first.failures, first.losses, first.fleet.debts) == ([], [], ())
+    then = take(first.fleet, sight(broken, other, now=START + MINUTE), scribe(START + MINUTE))
+    # of what once was a node, its scheduler has to say on which of them it runs
+    assert [gone.id for gone in then.twins] == ([broken.id] if phase is Phase.BOOTING else [])
+
+
+@pytest.mark.parametrize("status", [Status.ERROR, Status.DELETING])
+def test_it_gives_it_to_none_that_goes_away_as_well(status: Status) -> None:
+    ours = instance(1, phase=Phase.BOOTING, joined_at=0)
+    other = row(ours, id="server-0", status=status, created_at=0)
+    after = take(fleet(ours), sight(row(ours, status=Status.ERROR), other), scribe())
+    assert (after.fleet.instances[ours.name].server, len(after.failures)) == (ours.server, 1)
+
+
+def test_what_is_on_its_way_out_keeps_its_key_in_error() -> None:
+    ours = instance(1, phase=Phase.DRAINING, released=True, ends_at=START + MINUTE)
+    other = row(ours, id="server-9", created_at=START)
+    after = take(fleet(ours), sight(row(ours, status=Status.ERROR), other), scribe())
+    assert after.fleet.instances[ours.name].server == ours.server
+
+
+def test_a_second_server_that_works_under_the_key_of_a_failed_boot_is_capacity() -> None:
+    """The deletion that was asked for was the failed one's: nobody is drained while its units are claimed."""
+    failed = instance(1, phase=Phase.FAILED, joined_at=0, released=True, cause=Cause.CREATE_FAILED)
+    after = take(fleet(failed), sight(row(failed, id="server-9"), nodes={failed.name: node(failed)}), scribe())
+    found = after.fleet.instances[failed.name]
+    assert (found.server, found.phase, found.released) == ("server-9", Phase.SERVING, False)
+
+
+def test_a_boot_that_was_made_twice_and_fails_once_is_neither_given_back_nor_bought_again() -> None:
+    region = Region()
+    region.cloud.boot_s = 150
+    region.schedulers.want(FORECAST, 12)
+    region.cycle()
+    booting = next(one.name for one in region.ours() if one.paid is Paid.RECLAIMABLE)
+    twin, broken = twin_of(region, booting), region.server_id(booting)
+    region.cloud.servers[broken] = replace(region.cloud.servers[broken], status=Status.ERROR)
+    region.cycles(14)
+    assert broken not in region.cloud.servers
+    assert region.reconciler.memory.fleet.instances[booting].server == twin.id
+    assert region.supply() == len(region.servers()) == 12
+    assert not region.told(EventType.INSTANCE_FAILED)
+    assert not region.nodes.asked
+
+
 def test_when_the_one_we_know_is_gone_the_other_takes_its_place() -> None:
     region, name = settled()
     known, twin = region.server_id(name), twin_of(region, name)
