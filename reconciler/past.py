@@ -29,9 +29,9 @@ _BILL = frozenset({EventType.INSTANCE_STARTED, EventType.INSTANCE_MOVED, EventTy
 
 @dataclass
 class Past:
-    """What is told of it, and as gone who ended and is still shown by a scheduler. `partly` says that the stream was
-    heard from the middle of somebody's life on, of whom nothing is told: what came before may say more of it, under the
-    same ids.
+    """What is told of it, and as gone who ended and is still shown by a scheduler, where no other server of its key may
+    stand. `partly` says that the stream was heard from the middle of somebody's life on, of whom nothing is told: what
+    came before may say more of it, under the same ids.
     """
 
     events: list[Event] = field(default_factory=list)
@@ -53,7 +53,9 @@ def past(sight: Sight, known: Container[str], scribe: Scribe) -> Past:
             continue
         gone = _relive(life, notices[name], found.events, scribe)
         view = sight.nodes.get(name)
-        if view is not None and gone is not None:
+        # the node may be another's that had the same key: a row without an id shows one, or its end was never said
+        stands = name in sight.unidentified or not {one.server for one in life} <= _ended(life)
+        if view is not None and gone is not None and not stands:
             found.left.append(replace(gone, joined_at=view.joined_at))
     return found
 
@@ -70,12 +72,17 @@ def _lives(sight: Sight, known: Container[str]) -> dict[str, list[Lifecycle]]:
         and one.mark is not None
         and (one.mark.owner, one.mark.name) == (sight.owner, one.name)
     ]
-    ended = {one.server for one, _ in said if one.kind in billing.ENDS}
+    ended = _ended(one for one, _ in said)
     lives: dict[str, list[Lifecycle]] = defaultdict(list)
     for one, since in said:
         if one.server in ended or not since:
             lives[one.name].append(one)
     return lives
+
+
+def _ended(life: Iterable[Lifecycle]) -> set[str]:
+    """The servers of which it is said that they ended."""
+    return {one.server for one in life if one.kind in billing.ENDS}
 
 
 def _began(life: Iterable[Lifecycle]) -> set[str]:

@@ -27,13 +27,16 @@ REPORT_MS = 1_000
 class BeforeDelete(Checker):
     """A server that is a node when its delete goes out is deleted only when its drain ended, or the end that it was
     told has passed, as far as who deletes it could see at its look: what is taken back later finds it drained. Of two
-    servers under one key that holds for the one that is the node.
+    servers under one key that holds for the one that is the node. No node is taken out of its scheduler while its
+    server stands, or another of its key, and a row of that look says so.
     """
 
     name = "check_drains.BeforeDelete"
 
     def on_act(self, scene: Scene, act: Act) -> Iterator[str]:
-        """Judge one delete by what the node was told and did."""
+        """Judge one delete by what the node was told and did, and one removal of a node by what stands."""
+        if act.call is Call.REMOVE_NODE:
+            yield from _still_there(scene, act)
         stand = scene.servers.get(act.server)
         if act.call is not Call.DELETE or not act.fresh or stand is None or not stand.joined_at:
             return
@@ -50,6 +53,20 @@ class BeforeDelete(Checker):
             return
         told = f"its end is {min(ends)}" if ends else "nobody asked it to drain"
         yield f"{act.name} was deleted at {act.at} by {act.replica} before it was drained: {told}"
+
+
+def _still_there(scene: Scene, act: Act) -> Iterator[str]:
+    """What a row shows of a node that is taken out of its scheduler, with an id or without; of what a listing hides
+    nobody can tell, and a person may have accepted that it lacks what has no id.
+    """
+    look = scene.look_of(act)
+    if look is None:
+        return
+    accepted = any(act.name in lacked for _, lacked in scene.chronicle.accepted)
+    for stand in scene.by_name[act.name].values():
+        shown = stand.server not in look.hidden or (act.name in look.half_shown and not accepted)
+        if shown and stand.project in look.whole and stand.created_at <= look.listed_at:
+            yield f"{act.name} was taken out of its scheduler by {act.replica}, and {stand.server} is listed"
 
 
 @dataclass

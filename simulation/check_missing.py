@@ -36,10 +36,14 @@ def _let_go(scene: Scene, stand: Stand, look: Look) -> bool:
 
 
 def _known(scene: Scene, stand: Stand, look: Look) -> bool:
-    """Whether it is there for all that the look shows beside the listing. A row that has its mark and no id says so by
-    itself; else it is old enough to be listed, somebody ever named it, no other server of its key is shown, and no
-    second source bears the listing out.
+    """Whether it is there for all that the look shows beside the listing. No other server of its key is shown: nobody
+    can tell a second one from the same one listed twice, with an id or without. A row that has its mark and no id says
+    by itself that it is there; else it is old enough to be listed, somebody ever named it, and no second source bears
+    the listing out.
     """
+    others = scene.by_name[stand.name].values()
+    if any(one.server not in look.hidden and one.created_at <= look.listed_at for one in others):
+        return False
     if stand.name in look.half_shown:
         return True
     request = scene.requests.get(stand.name)
@@ -47,9 +51,6 @@ def _known(scene: Scene, stand: Stand, look: Look) -> bool:
     if not stand.joined_at and asked_at > look.listed_at - UNLISTED_MS:
         return False
     if stand.server in scene.unnamed:
-        return False
-    others = scene.by_name[stand.name].values()
-    if any(one.server not in look.hidden and one.created_at <= look.listed_at for one in others):
         return False
     return not _borne_out(scene, stand, look)
 

@@ -8,7 +8,7 @@ import pytest
 
 from pools.provider import Lifecycle, LifecycleKind, Signals
 from reconciler.census import take
-from reconciler.fleet import Fleet, Instance
+from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.sight import Census, Sight
 from reconciler.steps import StepKind
 from tests.reconciler.builders import (
@@ -86,6 +86,30 @@ def test_what_another_shows_and_a_whole_listing_lacks_is_missing(shown: Sight) -
 )
 def test_what_is_listed_over_too_young_or_denied_is_not_missing(shown: Sight) -> None:
     assert doubts(shown) == []
+
+
+ENDED = (*OLD.lifecycle, begun(LACKING, START - 30 * MINUTE, LifecycleKind.DELETED))
+SECOND = begun(replace(LACKING, server="server-2"), START - HOUR)
+
+
+@pytest.mark.parametrize(
+    ("shown", "stands"),
+    [
+        (sight(nodes=NODE, signals=stream(*ENDED)), False),
+        (sight(nodes=NODE, signals=stream(*ENDED, SECOND)), True),
+        (sight(row(LACKING, id=""), nodes=NODE, signals=stream(*ENDED)), True),
+        (
+            sight(nodes=NODE, signals=stream(*ENDED, SECOND, replace(SECOND, at=START, kind=LifecycleKind.DELETED))),
+            False,
+        ),
+    ],
+    ids=["alone", "the stream began a second", "a row without an id", "the second ended too"],
+)
+def test_the_node_of_what_ended_may_be_that_of_a_second_server_under_its_key(shown: Sight, stands: bool) -> None:
+    """What is gone leaves its scheduler; a node that may be another's stays there, and that one is missed."""
+    found = looked(shown)
+    assert [one.phase for one in found.fleet.instances.values()] == ([] if stands else [Phase.GONE])
+    assert found.unexplained == ([LACKING.name] if stands else [])
 
 
 def test_what_the_stream_said_once_is_remembered_until_it_is_listed_or_told_over() -> None:

@@ -165,12 +165,20 @@ def twinned(story: Story) -> None:
     story.create("r3", DOMAINS[3], server="s-twin")
 
 
+@pytest.mark.parametrize("half", [frozenset(), frozenset({"r3"})], ids=["two rows", "one of them without an id"])
+def test_who_is_listed_by_its_key_is_not_missed_for_a_second_server(half: frozenset[str]) -> None:
+    story = grown()
+    twinned(story)
+    story.wait(MINUTE)
+    assert not missed(story, "r3", half_shown=half)
+
+
 def nothing(_: Story) -> None:
     pass
 
 
-@pytest.mark.parametrize("explain", [nothing, failed, agreed, noticed, lost, twinned])
-def test_who_has_to_be_missed_is_not_let_go_and_has_no_second_server(explain: Callable[[Story], None]) -> None:
+@pytest.mark.parametrize("explain", [nothing, failed, agreed, noticed, lost])
+def test_who_has_to_be_missed_is_not_let_go(explain: Callable[[Story], None]) -> None:
     story = grown()
     explain(story)
     story.wait(MINUTE)

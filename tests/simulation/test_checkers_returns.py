@@ -162,3 +162,26 @@ def test_one_that_joins_under_a_delete_in_flight_was_no_node_to_drain(after: boo
         story.node("x", NodeWord.JOINED)
     story.act(Call.DELETE, "x", sent_at=sent_at)
     assert ("check_drains.BeforeDelete" in story.breaks()) is not after
+
+
+@pytest.mark.parametrize(
+    ("seen", "gone", "wrong"),
+    [
+        ({}, False, True),
+        ({"hidden": frozenset({"s-r0"})}, False, False),
+        ({"hidden": frozenset({"s-r0"}), "half_shown": frozenset({"r0"})}, False, True),
+        ({"whole": frozenset()}, False, False),
+        ({}, True, False),
+    ],
+    ids=["listed", "hidden", "a row without an id", "not listed whole", "ended"],
+)
+def test_the_node_of_a_server_that_a_row_shows_stays_in_its_scheduler(
+    seen: dict[str, object], gone: bool, wrong: bool
+) -> None:
+    story = grown()
+    if gone:
+        story.act(Call.DELETE, "r0")
+    story.wait(MINUTE)
+    story.look(**seen)
+    story.act(Call.REMOVE_NODE, "r0")
+    assert any("taken out of its scheduler" in found.sentence for found in story.broken()) is wrong
