@@ -15,15 +15,15 @@ from ledger.causes import Cause
 from pools.provider import FaultKind, LifecycleKind, Notice, Server, Status
 from reconciler import billing, unlisted
 from reconciler.absence import bury, fail, found, lose, missing
-from reconciler.doubts import improbable, shown
+from reconciler.doubts import improbable, may_stand, shown
 from reconciler.drafts import Scribe
 from reconciler.fleet import Debt, Fleet, Instance, Phase, Unlisted, number_in
 from reconciler.hearing import hear
 from reconciler.membership import as_node, asked_at
 from reconciler.passed_by import Others, others
-from reconciler.past import lost, past, step_in, twin_lost, word_owed
+from reconciler.past import anew, lost, past, step_in, twin_lost, word_owed
 from reconciler.sight import Census, Sight
-from reconciler.sighting import Rows, missed, sort_rows, tell_strays
+from reconciler.sighting import GOING, Rows, missed, sort_rows, tell_strays
 from reconciler.twins import ends_told, means, sort_twins
 
 FAULT_CAUSES: Mapping[FaultKind, Cause] = {
@@ -48,7 +48,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     beyond = others(fleet.instances, sight)
     sight = replace(sight, unidentified=frozenset(name for name, _ in unlisted.rows_without_ids(beyond.rows, sight)))
     sorted_rows = _rows(census, instances, beyond.rows, sight, scribe)
-    rows = sorted_rows.known
+    rows, seconds = sorted_rows.known, sorted_rows.seconds
     answered_until, debts, paid_up = _owing(fleet, census, sight, scribe)
     _hear_late(census, instances, sight, scribe, skip=frozenset(sorted_rows.found))
     _lifecycle_times(census, instances, sight, scribe)
@@ -66,11 +66,12 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         if before.phase is Phase.GONE:
             bury(census, instances, before, sight, scribe)
             continue
-        row, view = rows.get(name), sight.nodes.get(name)
+        view, ended_at = sight.nodes.get(name), before.ended_at or told.get(name, 0)
+        row = _row_of(before, rows, ended_at, sight)
         if row is not None:
             after = _seen(census, before, row, sight, scribe)
         elif before.project in sight.complete:
-            after = missing(census, before, before.ended_at or told.get(name, 0), sight, scribe, believable=believable)
+            after = missing(census, before, ended_at, sight, scribe, believable=believable)
         else:
             after = before
             census.absent += not before.server and view is None  # it was asked for, and nobody saw it yet
@@ -79,11 +80,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         census.events += joined
         if after.released and after.drain_asked and not before.released:  # by a leader of before
             census.let_go[name] = asked_at(after.release_event, sight.now)
-        if before.phase is Phase.FAILED and after.phase is Phase.DRAINING:
-            debts.pop(name, None)  # it came after all, and paid what it was bought for
-        owed = _owed(before, after)
-        if owed is not None and (after.phase is Phase.FAILED or after.missing_since > answered_until):
-            debts.setdefault(name, owed)
+        after = _reckon(debts, before, after, answered_until=answered_until, second=name in seconds)
         if after is not before:
             instances[name] = after
     _let_stay(instances, moving)
@@ -319,11 +316,40 @@ def _place(instance: Instance, row: Server) -> str:
     return row.pool if told and not (row.pool and row.pool == instance.moved_from) else instance.pool
 
 
+def _row_of(instance: Instance, rows: Mapping[str, Server], ended_at: int, sight: Sight) -> Server | None:
+    """The row that speaks for the instance: its own, or that of another server under its key, once its own is gone."""
+    row = rows.get(instance.name)
+    if row is None or instance.server in ("", row.id):
+        return row
+    return None if may_stand(instance, ended_at, sight.nodes.get(instance.name), sight) else row
+
+
+def _reckon(
+    debts: dict[str, Debt], before: Instance, after: Instance, *, answered_until: int, second: bool
+) -> Instance:
+    """The instance, once what this change owes or pays is in `debts`. Where a `second` server has its key nothing is
+    owed: that one steps in. Who stands after all in place of what failed or went pays what is still owed there, and
+    owes it again if its boot fails.
+    """
+    name = after.name
+    if before.phase is Phase.FAILED and after.phase is Phase.DRAINING:
+        debts.pop(name, None)  # it came after all, and paid what it was bought for
+    elif after.server != before.server and after.supply and not before.supply:
+        debt = debts.pop(name, None)
+        return after if debt is None else replace(after, cause=debt.cause, cause_event=debt.cause_event)
+    owed = None if second else _owed(before, after)
+    if owed is not None and (after.phase is Phase.FAILED or after.missing_since > answered_until):
+        debts.setdefault(name, owed)
+    return after
+
+
 def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe: Scribe) -> Instance:
     other = instance.server not in ("", row.id)
     if other:
         instance, events = step_in(instance, row.id, scribe)
         census.events += events
+    elif instance.phase is Phase.FAILED and not instance.server and row.status not in GOING:
+        instance = anew(instance, scribe)  # no server was known that failed: the first one came after all
     pool = _place(instance, row)
     # what the stream said of its start was said of another server, or of one that stood nobody knew where
     census.missed |= not instance.started_at and (other or (pool != "" and not instance.pool))
