@@ -331,6 +331,11 @@ def _count(
     )
 
 
+def _held_back(eyes: guard.Eyes) -> frozenset[str]:
+    """Workloads that need less only because a removal that waits for its approval capped what they claim."""
+    return eyes.capped & eyes.removal.taken.keys() if eyes.removal is not None else frozenset()
+
+
 def _rule(
     part: Partition,
     memory: Memory,
@@ -389,5 +394,5 @@ def _rule(
         day=seen.day,
         scribe=scribe,
         frozen=frozen,
-        kept=frozenset(unseen),
+        kept=frozenset(unseen) | _held_back(eyes),
     )
