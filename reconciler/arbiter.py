@@ -9,7 +9,7 @@ cannot be renewed is given back ahead of it too, so that its drain is paid for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from contracts.frozen import quick, replace
@@ -19,7 +19,7 @@ from ledger.events import Event, EventType, Paid
 from reconciler.claims import Claim
 from reconciler.drafts import Scribe
 from reconciler.fleet import Instance
-from reconciler.paid_hours import HOUR_MS, Hour, Hours, due, ending, joined, renewed, units_of
+from reconciler.paid_hours import HOUR_MS, Hour, Hours, at_most, due, ending, joined, renewed, units_of
 from reconciler.spending import Amount, Purse, give_back, page, write_down
 
 ENTRY_WAIT_MS = 300_000
@@ -65,7 +65,8 @@ class Wallet:
 
     A day that is later than the one in hand is a clock that was set back: it opens no new limit. `epoch` is that of the
     leader that wrote it; on a `closed` day nothing more is bought, because nobody knows what was, until a person
-    (`opened_by`, at `opened_at`) opens it.
+    (`opened_by`, at `opened_at`) opens it. `paid` are the units of fallback by workload and by the end of their paid
+    hour, as text, when money was last reserved: whoever leads next remembers no hour of its own.
     """
 
     day: str = ""
@@ -75,6 +76,7 @@ class Wallet:
     closed: bool = False
     opened_by: str = ""
     opened_at: int = 0
+    paid: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @quick
@@ -146,7 +148,7 @@ def rule(
     of it is unreserved.
     """
     if money and day > wallet.day:
-        wallet = Wallet(day, epoch=wallet.epoch)
+        wallet = Wallet(day, epoch=wallet.epoch, paid=wallet.paid)
     ruling = Ruling({}, {}, wallet, [], [])
     for contract in sorted(contracts, key=lambda c: (c.tier.rank, c.name)):
         risk = risks.get(contract.name, NO_RISK)
@@ -170,8 +172,21 @@ def rule(
             ruling.risks[contract.name] = risk
         if risk.granted:
             ruling.granted[contract.name] = _may_stand(risk, standing, scribe.now)
-    _keep_paid(ruling, risks, claimed=claims, now=scribe.now, frozen=frozen)
+    _keep_paid(ruling, risks, claimed=claims, now=scribe.now, frozen=frozen if money else risks)
+    if ruling.wallet is not wallet:
+        ruling.wallet = replace(ruling.wallet, paid=_paid(ruling.risks))
     return ruling
+
+
+def _paid(risks: Mapping[str, Risk]) -> dict[str, dict[str, int]]:
+    """The units by the end of their paid hour, by workload, as a wallet says them."""
+    ends: dict[str, dict[str, int]] = {}
+    for name, risk in risks.items():
+        for hour in risk.hours:
+            if hour.until:
+                of = ends.setdefault(name, {})
+                of[str(hour.until)] = of.get(str(hour.until), 0) + hour.units
+    return ends
 
 
 def _may_stand(risk: Risk, standing: Standing, now: int) -> int:
@@ -183,15 +198,24 @@ def _may_stand(risk: Risk, standing: Standing, now: int) -> int:
 
 
 def _keep_paid(
-    ruling: Ruling, risks: Mapping[str, Risk], *, claimed: Mapping[str, Claim], now: int, frozen: frozenset[str]
+    ruling: Ruling, risks: Mapping[str, Risk], *, claimed: Mapping[str, Claim], now: int, frozen: Container[str]
 ) -> None:
     """Fallback of what lost its contract is granted to the end of the hours that are paid: whether the contract may go
-    is another's to judge, and a person's to approve. Where nobody remembers that end, it stays while all is frozen: the
-    contract may be missing from an outdated commit alone, and the next one that holds renews its hour.
+    is another's to judge, and a person's to approve. Of what came back from marks the wallet says that end. Where it
+    does not, that stays while all is `frozen` or nobody can read a wallet: the contract may be missing from an outdated
+    commit alone, and the next one that holds renews its hour.
     """
     for name, risk in risks.items():
-        kept = tuple(paid for paid in risk.hours if now < paid.until or (not paid.until and name in frozen))
-        if name not in claimed and kept:
+        if name in claimed:
+            continue
+        known = [paid for paid in risk.hours if paid.until]
+        unknown = units_of(risk.hours) - units_of(known)
+        remembered = _paid({name: risk}).get(name, {})
+        written = ruling.wallet.paid.get(name, {}).items()
+        found = at_most(joined(Hour(units - remembered.get(end, 0), int(end)) for end, units in written), unknown)
+        rest = Hour(unknown - units_of(found) if name in frozen else 0)
+        kept = joined((*(paid for paid in (*known, *found) if now < paid.until), rest))
+        if kept:
             ruling.risks[name], ruling.granted[name] = replace(risk, hours=kept), units_of(kept)
 
 

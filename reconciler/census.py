@@ -15,13 +15,14 @@ from ledger.causes import Cause
 from pools.provider import FaultKind, LifecycleKind, Notice, Server, Status
 from reconciler import billing, unlisted
 from reconciler.absence import bury, came, fail, found, lose, missing
-from reconciler.doubts import improbable, shown
+from reconciler.debts import reckon
+from reconciler.doubts import improbable, may_stand, shown
 from reconciler.drafts import Scribe
 from reconciler.fleet import Debt, Fleet, Instance, Phase, Unlisted, number_in
 from reconciler.hearing import hear
 from reconciler.membership import all_drained, as_node, asked_at
 from reconciler.passed_by import Others, others
-from reconciler.past import lost, past, step_in, twin_lost, word_owed
+from reconciler.past import anew, lost, past, step_in, twin_lost, word_owed
 from reconciler.sight import Census, Sight
 from reconciler.sighting import GOING, Rows, missed, sort_rows, tell_strays
 from reconciler.twins import ends_told, means, sort_twins
@@ -34,10 +35,6 @@ FAULT_CAUSES: Mapping[FaultKind, Cause] = {
 }
 
 
-REPLACING = frozenset({Cause.NOTICE, Cause.LOST_AFTER_NOTICE, Cause.LOST_WITHOUT_NOTICE, Cause.ENDED_BEFORE_ITS_TIME})
-"""Causes of an instance that was asked for in another's place: when its boot fails, that debt stands again."""
-
-
 def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     """The fleet after what was seen, with the events, losses and failures this pass found.
 
@@ -48,7 +45,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
     beyond = others(fleet.instances, sight)
     sight = replace(sight, unidentified=frozenset(name for name, _ in unlisted.rows_without_ids(beyond.rows, sight)))
     sorted_rows = _rows(census, instances, beyond.rows, sight, scribe)
-    rows = sorted_rows.known
+    rows, seconds = sorted_rows.known, sorted_rows.seconds
     answered_until, debts, paid_up = _owing(fleet, census, sight, scribe)
     _hear_late(census, instances, sight, scribe, skip=frozenset(sorted_rows.found))
     _lifecycle_times(census, instances, sight, scribe)
@@ -66,11 +63,12 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         if before.phase is Phase.GONE:
             bury(census, instances, before, sight, scribe)
             continue
-        row, view = rows.get(name), sight.nodes.get(name)
+        view, ended_at = sight.nodes.get(name), before.ended_at or told.get(name, 0)
+        row = _row_of(before, rows, ended_at, sight)
         if row is not None:
             after = _seen(census, before, row, sight, scribe)
         elif before.project in sight.complete:
-            after = missing(census, before, before.ended_at or told.get(name, 0), sight, scribe, believable=believable)
+            after = missing(census, before, ended_at, sight, scribe, believable=believable)
         else:
             after = before
             census.absent += not before.server and view is None  # it was asked for, and nobody saw it yet
@@ -79,11 +77,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
         census.events += joined
         if after.released and after.drain_asked and not before.released:  # by a leader of before
             census.let_go[name] = asked_at(after.release_event, sight.now)
-        if before.phase is Phase.FAILED and (after.supply or after.phase is Phase.DRAINING):
-            debts.pop(name, None)  # it came after all, and paid what it was bought for
-        owed = _owed(before, after)
-        if owed is not None and (after.phase is Phase.FAILED or after.missing_since > answered_until):
-            debts.setdefault(name, owed)
+        after = reckon(debts, before, after, answered_until=answered_until, second=name in seconds)
         if after is not before:
             instances[name] = after
     _let_stay(instances, moving)
@@ -178,19 +172,6 @@ def _let_stay(instances: dict[str, Instance], moving: Iterable[str]) -> None:
         taker = instances.get(instance.moving_to) if instance is not None else None
         if instance is not None and (taker is None or not taker.supply):
             instances[name] = replace(instance, moving_to="")
-
-
-def _owed(before: Instance, after: Instance) -> Debt | None:
-    """What has to be replaced because of this change; a noticed instance owes since its notice."""
-    if after.phase is before.phase or before.released or before.noticed:
-        return None
-    lost = after.phase is Phase.GONE and before.phase is not Phase.FAILED
-    broke = after.phase is Phase.FAILED and before.supply and not before.starting
-    if lost or broke:
-        return Debt(after.workload, after.name, after.cause, after.cause_event, after.paid)
-    if after.phase is Phase.FAILED and before.cause in REPLACING:
-        return Debt(after.workload, after.name, before.cause, before.cause_event, after.paid)
-    return None
 
 
 def _lifecycle_times(census: Census, instances: dict[str, Instance], sight: Sight, scribe: Scribe) -> None:
@@ -320,11 +301,21 @@ def _place(instance: Instance, row: Server) -> str:
     return row.pool if told and not (row.pool and row.pool == instance.moved_from) else instance.pool
 
 
+def _row_of(instance: Instance, rows: Mapping[str, Server], ended_at: int, sight: Sight) -> Server | None:
+    """The row that speaks for the instance: its own, or that of another server under its key, once its own is gone."""
+    row = rows.get(instance.name)
+    if row is None or instance.server in ("", row.id):
+        return row
+    return None if may_stand(instance, ended_at, sight.nodes.get(instance.name), sight) else row
+
+
 def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe: Scribe) -> Instance:
     other = instance.server not in ("", row.id)
     if other:
         instance, events = step_in(instance, row.id, scribe)
         census.events += events
+    elif instance.phase is Phase.FAILED and not instance.server and row.status not in GOING:
+        instance = anew(instance, scribe)  # no server was known that failed: the first one came after all
     pool = _place(instance, row)
     # what the stream said of its start was said of another server, or of one that stood nobody knew where
     census.missed |= not instance.started_at and (other or (pool != "" and not instance.pool))
@@ -341,12 +332,9 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
         return _unsure(instance, row, sight)
     # as a node, or nobody can say
     seen = instance.name in sight.nodes or instance.workload in sight.silent_workloads
-    if row.status is Status.ERROR and instance.starting and instance.name not in sight.nodes:
-        failed = fail(census, instance, FAULT_CAUSES[row.fault or FaultKind.OTHER], row.fault_text, scribe)
-        return replace(failed, unsure_since=0)
-    if row.status is Status.ERROR and instance.supply and not seen:
-        at, believed = instance.ended_at or sight.now, not instance.ended_at
-        return replace(lose(census, instance, at, scribe, believed=believed), phase=Phase.FAILED, unsure_since=0)
+    broken = _broken(census, instance, row, sight, scribe, seen=seen) if row.status is Status.ERROR else None
+    if broken is not None:
+        return replace(broken, unsure_since=0)
     if instance.unsure_since:
         return instance  # it may be a node that nobody shows: drained first, or not at all
     overdue = sight.now - instance.requested_at > sight.join_timeout_s * 1000
@@ -356,6 +344,18 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
         failed = fail(census, instance, Cause.NEVER_JOINED, "", scribe)
         return _unsure(failed, row, sight)
     return instance
+
+
+def _broken(
+    census: Census, instance: Instance, row: Server, sight: Sight, scribe: Scribe, *, seen: bool
+) -> Instance | None:
+    """What becomes of an instance whose server is in error: failed or lost; None while a node of it may work."""
+    if instance.starting and instance.name not in sight.nodes:
+        return fail(census, instance, FAULT_CAUSES[row.fault or FaultKind.OTHER], row.fault_text, scribe)
+    if instance.supply and not seen:
+        at, believed = instance.ended_at or sight.now, not instance.ended_at
+        return replace(lose(census, instance, at, scribe, believed=believed), phase=Phase.FAILED)
+    return None
 
 
 def _unsure(failed: Instance, row: Server, sight: Sight) -> Instance:

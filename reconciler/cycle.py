@@ -371,6 +371,8 @@ def _rule(
     # what stands without a contract is frozen with the rest
     whole = frozenset(part.contract_by_name) | memory.risks.keys()
     frozen = whole if everybody else eyes.silent_workloads | eyes.paused_workloads
+    # they need less only because a removal that waits for its approval capped what they claim
+    waiting = eyes.capped & eyes.removal.taken.keys() if eyes.removal is not None else frozenset()
     return arbiter.rule(
         part.contracts,
         claims=claimed,
@@ -393,5 +395,5 @@ def _rule(
         day=seen.day,
         scribe=scribe,
         frozen=frozen,
-        kept=frozenset(unseen),
+        kept=frozenset(unseen) | waiting,
     )

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from contracts.frozen import quick, replace
 from ledger.causes import Cause
 from ledger.events import Paid
-from reconciler.census import REPLACING
 from reconciler.claims import Claim
+from reconciler.debts import REPLACING
 from reconciler.diff_fallback import bought_in, dearest_last, over_granted, payable, spare_of
 from reconciler.fleet import Debt, Fleet, Instance, Phase, name_of, number_in
 from reconciler.problem import Move

@@ -107,6 +107,19 @@ def improbable(
     return missing > FEW and missing * 100 > alive * sight.improbable_percent
 
 
+def may_stand(instance: Instance, ended_at: int, view: NodeView | None, sight: Sight) -> bool:
+    """Whether the own server of one that drains may be there still, though a listing shows another one under its key
+    instead: its end has not come, nobody said that it did, and its node is there, or a row without an id has its mark.
+    """
+    if instance.phase is not Phase.DRAINING or sight.now >= instance.ends_at:
+        return False
+    if ended_at or instance.end_told or accepted(instance, sight):
+        return False
+    # the other one's node joined at another time
+    same = view is not None and view.joined_at == instance.joined_at
+    return same or instance.name in sight.unidentified
+
+
 def let_go(instance: Instance) -> bool:
     """Whether its absence is no riddle: it was asked back, noticed, or failed."""
     return instance.released or instance.noticed or instance.phase is Phase.FAILED

@@ -27,7 +27,7 @@ def open_day(store: Store, *, key: str, day: str, who: str = "", at: int = 0) ->
     """
     found = store.get(key)
     stored = read_wallet(found.value) if found else Wallet()
-    wallet = replace(stored, closed=False) if stored.day >= day else Wallet(day, epoch=stored.epoch)
+    wallet = replace(stored, closed=False) if stored.day >= day else Wallet(day, epoch=stored.epoch, paid=stored.paid)
     wallet = replace(wallet, opened_by=who, opened_at=at)
     store.put(key, write_wallet(wallet), expected=found.revision if found else "")
 

@@ -53,7 +53,7 @@ def joined(hours: Iterable[Hour]) -> Hours:
     return tuple(Hour(held, until, rate) for (until, rate), held in sorted(units.items()) if held > 0)
 
 
-def units_of(hours: Hours) -> int:
+def units_of(hours: Iterable[Hour]) -> int:
     """All units that are granted."""
     return sum(paid.units for paid in hours)
 

@@ -127,35 +127,38 @@ def twin_lost(said: Lifecycle, instance: Instance, scribe: Scribe) -> list[Event
 
 def step_in(instance: Instance, server: str, scribe: Scribe) -> tuple[Instance, list[Event]]:
     """The instance as another server that has its key, once its own is shown no more: what the provider said of the end
-    of its own is not said of this one. The loss of its own, where the provider took it, is told. A notice or a release
-    of a server that has ended went with it: nobody agreed on the end of this one, nor asked its node to drain. So did
-    those of one that had failed, and the deletion that was asked for.
+    of its own is not said of this one. The loss of its own, where the provider took it, is told. A notice, a release or
+    a failure of its own went with it, and so did the deletion that was asked for.
     """
     gone = replace(instance, twinned=True)
     events = [lost(gone, gone.ended_at, scribe)[1]] if gone.taken and gone.ended_at else []
-    if gone.phase is Phase.FAILED:
-        gone = replace(
-            gone, ends_at=0, reclaim="", notices=(), noticed=False, released=False, release_event="", asked=0
-        )
-    if gone.end_told and gone.phase is Phase.DRAINING:
-        gone = replace(
-            gone,
-            phase=Phase.BOOTING,
-            unsure_since=scribe.now,
-            busy_units=0,
-            covered=False,
-            ends_at=0,
-            reclaim="",
-            notices=(),
-            noticed=False,
-            released=False,
-            release_event="",
-            drain_asked=False,
-            asked=0,
-            cause=billing.purpose(gone, scribe.seat),
-            cause_event=event_id(EventType.INSTANCE_REQUESTED, scribe.region, gone.name),
-        )
+    if gone.phase in (Phase.DRAINING, Phase.FAILED):
+        gone = anew(gone, scribe)
     return replace(gone, server=server, ended_at=0, end_told=False, taken=False, stepped_in=True), events
+
+
+def anew(instance: Instance, scribe: Scribe) -> Instance:
+    """The instance as a server under its key of which nothing was decided yet: nobody agreed on its end, nor asked its
+    node to drain, and it may be one that works.
+    """
+    return replace(
+        instance,
+        phase=Phase.BOOTING,
+        unsure_since=scribe.now,
+        busy_units=0,
+        covered=False,
+        ends_at=0,
+        gone_at=0,
+        reclaim="",
+        notices=(),
+        noticed=False,
+        released=False,
+        release_event="",
+        drain_asked=False,
+        asked=0,
+        cause=billing.purpose(instance, scribe.seat),
+        cause_event=event_id(EventType.INSTANCE_REQUESTED, scribe.region, instance.name),
+    )
 
 
 def taken_away(instance: Instance) -> bool:

@@ -109,6 +109,7 @@ def succeed(stored: Wallet | None, copy: Wallet, *, day: str, leadership: Leader
         closed=any(part.closed for part in parts) or not known,
         opened_by=last_word.opened_by,
         opened_at=last_word.opened_at,
+        paid=(copy if known else wallet).paid,  # a paid hour is one, whoever says so
     )
 
 

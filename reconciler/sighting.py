@@ -59,6 +59,11 @@ class Rows:
     strays: list[Stray] = field(default_factory=list)
     foreign: int = 0
 
+    @property
+    def seconds(self) -> frozenset[str]:
+        """Names under which a second server stands, that steps in for the one that stays if that one fails."""
+        return frozenset(_name(twin.row) for twin in self.twins if twin.row.status not in GOING)
+
 
 def sort_rows(
     servers: tuple[Server, ...],

@@ -1,5 +1,5 @@
 """Fallback is granted in steps: a growing grant waits as the first one did, a wave is restored strictest first, and a
-grant stands for no more than its paid hours have room for.
+grant stands for no more than its paid hours have room for, whoever remembers them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from reconciler.arbiter import (
     rule,
 )
 from reconciler.claims import Claim
-from reconciler.paid_hours import HOUR_MS, Hour
+from reconciler.paid_hours import HOUR_MS, RENEW_MS, Hour
 from tests.reconciler.builders import FORECAST, MINUTE, START, contract, scribe
-from tests.reconciler.test_arbiter import Purse
+from tests.reconciler.test_arbiter import Purse, limited
 
 EURO = 1_000_000
 RATE = EURO  # a unit-hour
@@ -93,3 +93,27 @@ def test_what_stays_for_a_floor_is_renewed_in_the_cycle_in_which_the_rest_goes_b
     returned = [event for event in ruling.events if event.type is EventType.FALLBACK_RETURNED]
     assert [event.cause for event in returned] == [Cause.RECLAIMABLE_HELD]
     assert ruling.risks[FORECAST].spent is not bool(granted)
+
+
+@pytest.mark.parametrize("money", [True, False], ids=["read anew", "not read now"])
+def test_a_leader_without_memory_keeps_what_lost_its_contract_to_the_paid_end_that_the_wallet_tells(
+    *, money: bool
+) -> None:
+    purse = Purse().bought()
+    purse.contracts, purse.day = (limited("9.00", "other"),), "2026-01-02"
+    purse.risks = {FORECAST: Risk(hours=(Hour(4),))}  # one more than was ever paid for
+    assert purse.cycle(20, wait=HOUR_MS // 2, money=money).granted == {FORECAST: 3 if money else 4}
+    assert purse.cycle(20, wait=HOUR_MS // 2 - 1).granted == {FORECAST: 3}
+    assert not purse.cycle(20, wait=1).granted
+
+
+def test_the_wallet_tells_until_when_every_workload_is_paid_whoevers_money_was_reserved_last() -> None:
+    purse = Purse(limited("9.00"), limited("9.00", "other"))
+    purse.cycle(5)
+    assert purse.cycle(5, wait=ENTRY_WAIT_MS).granted == {FORECAST: 3, "other": 3}
+    ends = purse.now + HOUR_MS
+    assert purse.wallet.paid == {FORECAST: {str(ends): 3}, "other": {str(ends): 3}}
+    purse.contracts = purse.contracts[1:]
+    purse.risks = {FORECAST: Risk(hours=(Hour(3),)), "other": purse.risks["other"]}
+    purse.cycle(5, fallback=3, wait=HOUR_MS - RENEW_MS)
+    assert purse.wallet.paid == {FORECAST: {str(ends): 3}, "other": {str(ends + HOUR_MS): 3}}

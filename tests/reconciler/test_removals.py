@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 
 from contracts.approval import Approval, SignedApproval, read_approval, write_approval
 from ledger.causes import Cause
-from ledger.events import EventType
+from ledger.events import EventType, Paid
+from pools.fake import Room
 from reconciler.desired import Partition, partition
 from reconciler.drafts import Scribe
 from reconciler.removals import REMEMBERED, Approved, Baseline, Judgement, judge, told
 from reconciler.steps import StepKind
+from reconciler.wallets import read_wallet
 from repo_layout.documents import ApprovalFile
 from repo_layout.model import Estate
-from tests.reconciler.builders import ESTATE, FORECAST, HINDCAST, HOUR, REGION, START, Region, estate, of_kind
+from tests.reconciler.builders import ESTATE, FORECAST, HINDCAST, HOUR, MINUTE, REGION, START, Region, estate, of_kind
 from tests.trust.signers import private
 
 DAY = dt.datetime.fromtimestamp(START / 1000, tz=dt.UTC).date()
@@ -277,6 +279,54 @@ def test_a_contract_that_only_shrank_still_follows_its_demand() -> None:
         causes |= {s.cause for s in of_kind(region.cycle(), StepKind.RELEASE)}
     assert causes == {Cause.CLAIM_SHRANK}
     assert region.supply(HINDCAST) < 10
+
+
+# -- fallback ----------------------------------------------------------------------------------------------------------
+
+
+def bought(region: Region) -> int:
+    return sum(one.units for one in region.ours() if one.paid is Paid.FALLBACK and one.supply)
+
+
+@pytest.fixture
+def short() -> Region:
+    """A region whose forecast lost all that was lent to it, and has four units of fallback for an hour instead."""
+    region = Region().settled(12, 12)
+    for pool in region.part.pools:
+        if not pool.committed:
+            region.cloud.capacity[pool.domain] = Room(0, 0, 0)
+    for lent in region.ours(FORECAST):
+        if lent.paid is Paid.RECLAIMABLE:
+            region.cloud.lose(lent.server, reason="host failed")
+    region.cycles(8)
+    assert bought(region) == 4
+    return region
+
+
+@pytest.mark.parametrize("memory", [True, False], ids=["who bought it", "a leader without memory"])
+def test_fallback_of_a_removed_contract_stays_while_its_hour_is_paid_and_no_longer(
+    short: Region, *, memory: bool
+) -> None:
+    """No commit says whose money would renew it."""
+    (end,) = read_wallet(short.store.values[f"reservations/{REGION}"].value).paid[FORECAST]
+    reviewed(short, wanting({HINDCAST: 24}), SECOND)
+    if not memory:
+        short.reconciler = short.leader()
+    while short.now < int(end) - MINUTE:
+        short.cycle()
+        assert bought(short) == 4
+    short.cycles(3)
+    assert bought(short) == 0
+
+
+def test_fallback_stays_while_only_a_removal_that_waits_makes_it_superfluous(short: Region) -> None:
+    """Of a maximum of four the floor alone is the whole claim."""
+    reviewed(short, wanting({FORECAST: 4, HINDCAST: 24}), SECOND)
+    short.cycles(60)
+    assert bought(short) == 4
+    reviewed(short, wanting({FORECAST: 4, HINDCAST: 24}, approval(commit=SECOND)), THIRD)
+    short.cycles(60)
+    assert bought(short) == 0
 
 
 # -- when nobody remembers ---------------------------------------------------------------------------------------------

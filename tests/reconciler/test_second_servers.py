@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from ledger.causes import Cause
 from ledger.events import Event, EventType
-from pools.provider import LifecycleKind
-from reconciler.fleet import Phase
-from tests.reconciler.builders import fleet, instance, name, row, sight
+from pools.provider import LifecycleKind, Status
+from reconciler.fleet import Debt, Phase
+from tests.reconciler.builders import FORECAST, HOUR, MINUTE, START, fleet, instance, name, node, row, sight
 from tests.reconciler.test_takeover import ACTIVE, BORN, ENDED, life, marked, passed, said, stream
 
 
@@ -77,6 +79,78 @@ def test_who_takes_the_key_over_takes_no_release_and_no_notice_over() -> None:
     assert (after.released, after.release_event, after.drain_asked, after.ends_at) == (False, "", False, 0)
     assert (after.noticed, after.notices) == (False, ())
     assert after.node_once
-    # of one that no listing shows, and whose end nobody told, the release stands
-    hidden = passed(fleet(let_go), sight(shown)).fleet.instances[name(1)]
-    assert (hidden.server, hidden.phase, hidden.released) == ("twin", Phase.DRAINING, True)
+    # past its agreed end it is so though nobody tells that it came
+    unsaid = passed(fleet(let_go), sight(shown)).fleet.instances[name(1)]
+    assert unsaid == after
+
+
+@pytest.mark.parametrize(
+    ("joined_at", "minutes", "server", "phase"),
+    [
+        (START - HOUR, 1, "server-1", Phase.DRAINING),
+        (START - HOUR, -1, "twin", Phase.JOINED),
+        (START - MINUTE, 1, "twin", Phase.JOINED),
+        (0, 1, "twin", Phase.BOOTING),
+    ],
+    ids=["its node drains", "its end has come", "the node is another one", "no node"],
+)
+def test_who_drains_keeps_its_key_until_its_end_though_a_listing_shows_another_one_alone(
+    joined_at: int, minutes: int, server: str, phase: Phase
+) -> None:
+    """Half a listing that calls itself whole ends no drain, and gives no node that works away."""
+    draining = instance(
+        phase=Phase.DRAINING, released=True, drain_asked=True, busy_units=0, ends_at=START + minutes * MINUTE
+    )
+    nodes = {name(1): node(draining, joined_at=joined_at)} if joined_at else {}
+    census = passed(fleet(draining), sight(row(draining, id="twin"), nodes=nodes))
+    after = census.fleet.instances[name(1)]
+    assert (after.server, after.phase, after.released) == (server, phase, server == "server-1")
+
+
+STANDS = Debt(FORECAST, name(1), Cause.NOTICE, "notice.received/north/n/r1")
+
+
+@pytest.mark.parametrize("debts", [(STANDS,), ()], ids=["still owed", "paid by others"])
+@pytest.mark.parametrize("joined", [True, False], ids=["a node", "no node yet"])
+def test_who_takes_the_key_over_takes_no_failure_over_and_pays_what_is_owed(
+    *, debts: tuple[Debt, ...], joined: bool
+) -> None:
+    """The boot that failed was the other one's. If its own fails as well, the debt that it paid stands again."""
+    failed = instance(phase=Phase.FAILED, joined_at=0, started_at=0, busy_units=0, cause=Cause.CREATE_FAILED)
+    nodes = {name(1): node(failed)} if joined else {}
+    known = replace(fleet(failed), debts=debts)
+    census = passed(known, sight(row(failed, id="twin"), nodes=nodes))
+    after = census.fleet.instances[name(1)]
+    assert (after.server, after.supply, after.released) == ("twin", True, False)
+    assert census.fleet.debts == ()
+    if not joined:
+        again = passed(census.fleet, sight(row(failed, id="twin", status=Status.ERROR)))
+        assert again.fleet.instances[name(1)].phase is Phase.FAILED
+        assert again.fleet.debts == debts
+        at_once = passed(known, sight(row(failed, id="twin", status=Status.ERROR)))
+        assert at_once.fleet.instances[name(1)].phase is Phase.FAILED
+        assert at_once.fleet.debts == debts
+
+
+@pytest.mark.parametrize("status", [Status.ACTIVE, Status.ERROR])
+def test_a_boot_that_fails_owes_nothing_while_a_second_server_has_its_key(status: Status) -> None:
+    """It has the key and pays: bought once more, one notice would be paid by two."""
+    about = {"cause": Cause.NOTICE, "cause_event": STANDS.cause_event, "requested_at": START}
+    boots = instance(phase=Phase.BOOTING, joined_at=0, started_at=0, **about)
+    both = (row(boots, status=Status.ERROR), row(boots, id="twin", status=status))
+    census = passed(fleet(boots), sight(*both))
+    after, works = census.fleet.instances[name(1)], status is Status.ACTIVE
+    assert (after.phase, after.server == "twin") == (Phase.BOOTING if works else Phase.FAILED, works)
+    assert census.fleet.debts == (() if works else (STANDS,))
+
+
+@pytest.mark.parametrize(("status", "phase"), [(Status.ACTIVE, Phase.BOOTING), (Status.ERROR, Phase.FAILED)])
+def test_what_failed_for_want_of_an_answer_and_came_after_all_is_there(status: Status, phase: Phase) -> None:
+    """No server of it had failed: the first that has the key is what was asked for."""
+    failed = instance(phase=Phase.FAILED, server="", joined_at=0, started_at=0, cause=Cause.CREATE_FAILED)
+    known = replace(fleet(failed), debts=(STANDS,))
+    census = passed(known, sight(row(failed, id="server-1", status=status)))
+    after = census.fleet.instances[name(1)]
+    assert (after.server, after.phase) == ("server-1", phase)
+    assert census.fleet.debts == (() if phase is Phase.BOOTING else (STANDS,))
+    assert not census.failures

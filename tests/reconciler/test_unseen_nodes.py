@@ -176,7 +176,7 @@ def test_what_never_ran_by_the_providers_word_is_deleted_and_nobody_is_asked() -
     ("given_up", "status", "kind"),
     [
         ({"cause": Cause.CREATE_FAILED, "joined_at": 0, "server": ""}, Status.ACTIVE, StepKind.RELEASE),
-        ({"cause": Cause.CREATE_FAILED, "joined_at": 0, "server": ""}, Status.BUILDING, StepKind.DELETE),
+        ({"cause": Cause.CREATE_FAILED, "joined_at": 0, "server": ""}, Status.BUILDING, StepKind.RELEASE),
         ({"cause": Cause.CREATE_FAILED, "joined_at": 0}, Status.ERROR, StepKind.DELETE),
         ({"cause": Cause.NEVER_JOINED, "joined_at": 0, "started_at": 0}, Status.ACTIVE, StepKind.RELEASE),
         ({"cause": Cause.LOST_WITHOUT_NOTICE}, Status.ACTIVE, StepKind.RELEASE),

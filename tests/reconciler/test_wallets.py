@@ -29,6 +29,7 @@ LEAD = "tides-lead"
 
 DAY = "2026-01-02"
 FULL = Wallet(DAY, {LEAD: 5}, {FORECAST: 5}, epoch=3)
+PAID = replace(FULL, paid={FORECAST: {"9": 7}})
 
 
 class Leads(Leadership):
@@ -135,6 +136,10 @@ def test_who_does_not_lead_sees_a_lost_wallet_as_a_closed_day_and_writes_nothing
         write_wallet(FULL).replace(b":5", b":true"),
         write_wallet(FULL).replace(b"false", b"0"),
         write_wallet(FULL).replace(b'"epoch"', b'"EPOCH"'),
+        write_wallet(PAID).replace(b'"9"', b'"-9"'),
+        write_wallet(PAID).replace(b'"9"', b'"nine"'),
+        write_wallet(PAID).replace(b"7", b"-7"),
+        write_wallet(PAID).replace(b'{"9":7}', b"7"),
     ],
 )
 def test_a_damaged_wallet_never_says_that_nothing_was_reserved(raw: bytes) -> None:
@@ -155,10 +160,35 @@ def test_a_damaged_wallet_never_says_that_nothing_was_reserved(raw: bytes) -> No
         by_workload=st.dictionaries(st.text(max_size=5), st.integers(0, 2**53), max_size=4),
         epoch=st.integers(0, 2**53),
         closed=st.booleans(),
+        paid=st.dictionaries(
+            st.text(max_size=5),
+            st.dictionaries(st.integers(1, 2**53).map(str), st.integers(0, 2**53), max_size=3),
+            max_size=3,
+        ),
     )
 )
 def test_a_wallet_says_what_was_written(wallet: Wallet) -> None:
     assert read_wallet(write_wallet(wallet)) == wallet
+
+
+@pytest.mark.parametrize(
+    ("stored", "copy", "leads"),
+    [
+        (PAID, Wallet(), Leads(4, succeeded=3)),
+        (None, PAID, Leads(3)),
+        (PAID, replace(FULL, reserved_micro={LEAD: 6}, epoch=2), Leads(9)),
+    ],
+    ids=["a new leader", "a lost store", "a closed day"],
+)
+def test_until_when_fallback_is_paid_outlives_whoever_paid(stored: Wallet | None, copy: Wallet, leads: Leads) -> None:
+    assert found(stored, copy, leads).paid == PAID.paid
+
+
+def test_a_day_that_a_person_opens_ends_no_paid_hour() -> None:
+    store = MemoryStore()
+    store.put(KEY, write_wallet(PAID), expected="")
+    open_day(store, key=KEY, day="2026-01-03")
+    assert read_wallet(store.values[KEY].value) == Wallet("2026-01-03", epoch=3, paid=PAID.paid)
 
 
 # -- two leaders, crashes, clocks -------------------------------------------------------------------------------------
