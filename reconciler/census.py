@@ -328,7 +328,8 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
     # what the stream said of its start was said of another server, or of one that stood nobody knew where
     census.missed |= not instance.started_at and (other or (pool != "" and not instance.pool))
     if pool and pool != instance.pool and instance.started_at and not instance.ended_at:
-        at = max(sight.now, instance.started_at)  # it stood nowhere before, whatever our clock says
+        # the listing's time is none of our clock's, and lies behind the move; a look may have begun before it
+        at = max(sight.listed_at, instance.started_at)
         census.events.append(billing.moved(instance, pool=pool, at=at, scribe=scribe))
     phase = Phase.BOOTING if instance.phase is Phase.REQUESTED else instance.phase
     facts = (instance.missing_since, instance.server, instance.pool, instance.phase)
@@ -342,7 +343,7 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
     if row.status is Status.ERROR and instance.starting:
         return fail(census, instance, FAULT_CAUSES[row.fault or FaultKind.OTHER], row.fault_text, scribe)
     if row.status is Status.ERROR and instance.supply and not seen:
-        at, believed = instance.ended_at or sight.now, not instance.ended_at
+        at, believed = instance.ended_at or sight.listed_at, not instance.ended_at
         return replace(lose(census, instance, at, scribe, believed=believed), phase=Phase.FAILED)
     if instance.unsure_since:
         return instance  # it may be a node that nobody shows: drained first, or not at all
