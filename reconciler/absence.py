@@ -59,7 +59,7 @@ def missing(
             census.absent += 1
             return fail(census, instance, Cause.CREATE_FAILED, "no answer came, and no server has its key", scribe)
         case Absence.YOUNG:
-            census.absent += 1
+            census.absent += not instance.end_told
             return instance
         case Absence.MISSING:
             if let_go(instance):

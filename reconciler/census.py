@@ -73,7 +73,8 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
             after = missing(census, before, before.ended_at or told.get(name, 0), sight, scribe, believable=believable)
         else:
             after = before
-            census.absent += not before.server and view is None  # it was asked for, and nobody saw it yet
+            # it was asked for, and nobody saw it yet
+            census.absent += not (before.server or before.end_told) and view is None
         silent = after.workload in sight.silent_workloads
         after, joined = as_node(after, view, scribe, silent=silent)
         census.events += joined
