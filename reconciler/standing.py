@@ -51,8 +51,8 @@ def spreads_of(
 ) -> dict[str, Spread]:
     """For the guard's second look at the `growing` workloads: units that stand in each domain and group, counted from
     the fleet alone; and `beside` it what carries our mark and is no instance: a second server stands where it stands.
-    A domain is used by what a listing shows there, if it ever was listed, and what is not `leaving` by a step of this
-    cycle: a bound counts what may be there, the number of domains what is.
+    A domain is used by what a listing shows there, if it ever was listed and the provider did not say that it ended,
+    and what is not `leaving` by a step of this cycle: a bound counts what may be there, the number of domains what is.
     """
     if not growing:
         return {}
@@ -74,7 +74,8 @@ def spreads_of(
         if pool is None:
             unknown[instance.workload] += instance.units
             continue
-        if serves and not instance.missing_since and instance.name not in leaving:
+        shown = not (instance.missing_since or instance.end_told)
+        if serves and shown and instance.name not in leaving:
             used[instance.workload].add(pool.domain)
         domains[instance.workload][pool.domain] += instance.units
         for group in part.groups.get(pool.domain, ()):
