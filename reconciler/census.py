@@ -73,8 +73,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
             after = missing(census, before, before.ended_at or told.get(name, 0), sight, scribe, believable=believable)
         else:
             after = before
-            # it was asked for, and nobody saw it yet
-            census.absent += not (before.server or before.end_told) and view is None
+            census.absent += not (before.server or before.end_told or view)  # it was asked for, and nobody saw it yet
         silent = after.workload in sight.silent_workloads
         after, joined = as_node(after, view, scribe, silent=silent)
         census.events += joined

@@ -223,24 +223,6 @@ def test_at_most_a_share_of_what_is_alive_is_released_in_the_window() -> None:
     ).allowed
 
 
-@pytest.mark.parametrize(
-    ("beside", "allowed"),
-    [
-        (instance(900), 3),
-        (instance(900, phase=Phase.DRAINING, released=True), 3),
-        (instance(900, phase=Phase.DRAINING, released=True, end_told=True), 2),
-        (instance(900, end_told=True), 2),
-        (instance(900, missing_since=START), 2),
-        (instance(900, phase=Phase.REQUESTED, server="", started_at=0, joined_at=0), 2),
-        (instance(900, phase=Phase.GONE), 2),
-    ],
-    ids=["stands", "drains", "ended, by the provider", "lost, by the provider", "missing", "only asked for", "gone"],
-)
-def test_a_share_of_releases_is_one_of_what_stands(beside: Instance, allowed: int) -> None:
-    known = fleet(*[instance(n) for n in range(1, 60)], beside)
-    assert len(judged(*releases(5), known=known).allowed) == allowed
-
-
 def test_at_most_a_number_is_released_however_large_the_fleet() -> None:
     large = fleet(*[instance(n) for n in range(1, 2001)])
     assert len(judged(*releases(100), known=large).allowed) == LIMITS.release_count
