@@ -214,7 +214,7 @@ MUTATIONS = (
     ),
     Mutation(
         "victim-too-many", "what is given back is no more than is left over", "check_debts.ReleasedOnce",
-        (Edit(DIFF, "[: max(0, len(staying) - count)]", "[: max(0, len(staying) - count + 1)]"),),
+        (Edit(DIFF, "[: max(0, filled - moving - count)]", "[: max(0, filled - moving - count + 1)]"),),
         faults="commit_maxima,reclaim",
     ),
     Mutation(
