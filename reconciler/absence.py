@@ -60,7 +60,7 @@ def missing(
             census.absent += 1
             return fail(census, instance, Cause.CREATE_FAILED, "no answer came, and no server has its key", scribe)
         case Absence.YOUNG:
-            census.absent += 1
+            census.absent += not instance.end_told
             return instance
         case Absence.MISSING:
             if let_go(instance):
@@ -77,7 +77,7 @@ def _when(instance: Instance, ended_at: int, sight: Sight) -> int:
     if ended_at:
         return ended_at
     if instance.released or instance.phase is Phase.FAILED:
-        return sight.now
+        return sight.listed_at  # no sooner than it went, however long the look took and whatever our clock says
     if instance.noticed:
         return min(instance.ends_at, sight.now)
     return instance.ended_at or instance.missing_since or sight.listed_at

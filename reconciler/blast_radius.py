@@ -199,10 +199,10 @@ def give_back(
 
 
 def rooms(fleet: Fleet, limits: GuardLimits, state: GuardState) -> dict[StepKind, Room]:
-    """Room by kind of step. Shares are of everything alive, and the text shows it class by class."""
+    """Room by kind of step. Shares are of everything alive that stands, and the text shows it class by class."""
     ramp = ramp_share(state.cycles_since_blind)
     minutes = limits.window // 60
-    alive = fleet.alive()
+    alive = [instance for instance in fleet.instances.values() if instance.stands]
     by_phase = Counter(instance.phase for instance in alive)
     classes = " + ".join(f"{by_phase[phase]} {phase.value}" for phase in Phase if by_phase[phase]) or "none"
     share = max(1, len(alive) * limits.release_share // 100)

@@ -71,7 +71,7 @@ def take(fleet: Fleet, sight: Sight, scribe: Scribe) -> Census:
             after = missing(census, before, ended_at, sight, scribe, believable=believable)
         else:
             after = before
-            census.absent += not before.server and view is None  # it was asked for, and nobody saw it yet
+            census.absent += not (before.server or before.end_told or view)  # it was asked for, and nobody saw it yet
         silent = after.workload in sight.silent_workloads
         after, joined = as_node(after, view, scribe, silent=silent, behind=sight.behind)
         census.events += joined
@@ -320,7 +320,8 @@ def _seen(census: Census, instance: Instance, row: Server, sight: Sight, scribe:
     # what the stream said of its start was said of another server, or of one that stood nobody knew where
     census.missed |= not instance.started_at and (other or (pool != "" and not instance.pool))
     if pool and pool != instance.pool and instance.started_at and not instance.ended_at:
-        at = max(sight.now, instance.started_at)  # it stood nowhere before, whatever our clock says
+        # the listing's time is none of our clock's, and lies behind the move; a look may have begun before it
+        at = max(sight.listed_at, instance.started_at)
         census.events.append(billing.moved(instance, pool=pool, at=at, scribe=scribe))
     phase = Phase.BOOTING if instance.phase is Phase.REQUESTED else instance.phase
     facts = (instance.missing_since, instance.server, instance.pool, instance.phase)
@@ -353,7 +354,7 @@ def _broken(
     if instance.starting and instance.name not in sight.nodes:
         return fail(census, instance, FAULT_CAUSES[row.fault or FaultKind.OTHER], row.fault_text, scribe)
     if instance.supply and not seen:
-        at, believed = instance.ended_at or sight.now, not instance.ended_at
+        at, believed = instance.ended_at or sight.listed_at, not instance.ended_at
         return replace(lose(census, instance, at, scribe, believed=believed), phase=Phase.FAILED)
     return None
 

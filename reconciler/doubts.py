@@ -95,8 +95,8 @@ def improbable(
     """
     alive, missing = beside + shown, beside
     for instance in changed:
-        if instance.phase is Phase.GONE:
-            continue
+        if instance.phase is Phase.GONE or instance.end_told:
+            continue  # whatever an old or untrue listing shows
         if instance.name in rows:
             alive += 1
         elif instance.project not in sight.complete:

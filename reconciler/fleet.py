@@ -36,6 +36,7 @@ class Phase(enum.Enum):
 
 
 _REQUESTED, _BOOTING, _JOINED, _SERVING = Phase.REQUESTED, Phase.BOOTING, Phase.JOINED, Phase.SERVING
+_GONE = Phase.GONE
 """By names of our own: to look a member up in its enum costs as much as the rest of a property below."""
 
 
@@ -111,6 +112,14 @@ class Instance:
         """Whether it counts as capacity for its workload: asked for, booting, joined or serving."""
         phase = self.phase  # identity, since hashing an enum member costs more than the rest of a cycle's pass
         return phase is _SERVING or phase is _JOINED or phase is _BOOTING or phase is _REQUESTED
+
+    @property
+    def stands(self) -> bool:
+        """Whether it is there for all that is shown: a share is one of these. An old or untrue listing may show what
+        the provider said had ended; what whole listings lack, or nobody ever answered for, may be nowhere.
+        """
+        over = self.phase is _GONE or self.end_told or self.missing_since > 0
+        return not over and (self.server != "" or self.started_at > 0)
 
     @property
     def ready(self) -> bool:

@@ -120,7 +120,7 @@ def _all_but_shown(instances: Mapping[str, Instance], sight: Sight, watched: set
                     and known.joined_at == view.joined_at
                     and known.covered is view.covered  # identity is cheaper, and whoever has another truth is looked at
                     and row.id
-                    and not (known.missing_since or known.left_at or known.moving_to)
+                    and not (known.missing_since or known.left_at or known.moving_to or known.end_told)
                     and not (view.drained or view.draining_until)
                 ):
                     continue

@@ -73,8 +73,10 @@ class Census:
 
     @property
     def stands(self) -> int:
-        """How many instances stand for all that anybody can tell, what is missing unexplained included."""
-        return len(self.fleet.alive()) + self.beside - self.absent
+        """How many instances stand for all that anybody can tell, what is missing unexplained included, and what the
+        provider said had ended not, whatever the listing shows.
+        """
+        return sum(not instance.end_told for instance in self.fleet.alive()) + self.beside - self.absent
 
     def unowned(self) -> list[Server]:
         """Servers that carry our mark and are no instance: second ones under one key, and strays."""

@@ -55,9 +55,9 @@ def spreads_of(
     """For the guard's second look at the `growing` workloads: units that stand in each domain and group, counted from
     the fleet alone; and `beside` it what carries our mark and is no instance: a second server stands where it stands,
     and the `unlisted` servers of a workload may stand anywhere.
-    A domain is used by what a listing shows there, if it ever was listed, and what is not `leaving` by a step of this
-    cycle: a bound counts what may be there, the number of domains what is. That step may be refused: a domain that
-    something leaves is no new one before it has left.
+    A domain is used by what a listing shows there, if it ever was listed and the provider did not say that it ended,
+    and what is not `leaving` by a step of this cycle: a bound counts what may be there, the number of domains what is.
+    That step may be refused: a domain that something leaves is no new one before it has left.
     """
     if not growing:
         return {}
@@ -80,7 +80,7 @@ def spreads_of(
         if pool is None:
             unknown[instance.workload] += instance.units
             continue
-        if serves and not instance.missing_since:
+        if serves and not (instance.missing_since or instance.end_told):
             (left if instance.name in leaving else used)[instance.workload].add(pool.domain)
         domains[instance.workload][pool.domain] += instance.units
         for group in part.groups.get(pool.domain, ()):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from contracts.frozen import replace
 from ledger.events import EventType
 from pools.provider import Lifecycle, LifecycleKind, Signals, Status
-from tests.reconciler.builders import MINUTE, OTHER_POOL, START, fleet, instance, row, sight
+from tests.reconciler.builders import MINUTE, OTHER_POOL, START, fleet, instance, listing, row, sight
 from tests.reconciler.test_census import after, booting, passed
 
 
@@ -32,6 +34,24 @@ def test_a_move_that_only_the_listing_shows_is_billed_from_then_on() -> None:
     (event,) = passed(fleet(here), sight(row(here, pool=OTHER_POOL, status=Status.MOVED))).events
     assert (event.type, event.occurred_at, event.pool) == (EventType.INSTANCE_MOVED, START, OTHER_POOL)
     assert not passed(fleet(here), sight(row(here, pool="", status=Status.MOVED))).events  # nobody says where
+
+
+@pytest.mark.parametrize("behind", [10_000, 5 * MINUTE])
+def test_a_move_that_only_the_listing_shows_is_billed_from_no_time_before_it(behind: int) -> None:
+    """A look that goes on for long, a clock of ours that runs behind, and one in doubt, which stands still."""
+    here = instance()
+    rows = row(here, pool=OTHER_POOL, status=Status.MOVED)
+    early = sight(rows, now=START - behind, listing=listing(rows, at=START))
+    (event,) = passed(fleet(here), early).events
+    assert (event.type, event.occurred_at, event.pool) == (EventType.INSTANCE_MOVED, START, OTHER_POOL)
+
+
+def test_a_failure_that_only_the_listing_shows_is_told_at_its_time() -> None:
+    here = instance()
+    rows = row(here, status=Status.ERROR)
+    early = sight(rows, now=START - 10_000, listing=listing(rows, at=START))
+    (event,) = passed(fleet(here), early).events
+    assert (event.type, event.occurred_at) == (EventType.INSTANCE_LOST, START)
 
 
 def test_a_listing_from_before_a_move_moves_nothing_back() -> None:

@@ -10,7 +10,7 @@ from pools.provider import Lifecycle, LifecycleKind, Notice, NoticeKind, Signals
 from reconciler.census import take
 from reconciler.fleet import Fleet, Instance, Phase
 from reconciler.sight import Census, Sight
-from tests.reconciler.builders import HOUR, MINUTE, START, fleet, instance, name, scribe, sight
+from tests.reconciler.builders import HOUR, MINUTE, START, fleet, instance, listing, name, scribe, sight
 
 SILENT = Signals(0, "1")
 LEFT = instance(phase=Phase.DRAINING, released=True, deregistered=True)
@@ -52,6 +52,15 @@ def test_a_bill_that_the_provider_never_ends_is_ended_when_it_was_missed() -> No
     (event,) = passed(deaf(), told(newer)).events
     assert (event.type, event.occurred_at) == (EventType.INSTANCE_ENDED, START)
     (event,) = passed(deaf(), sight(now=START + 61 * MINUTE)).events
+    assert (event.type, event.occurred_at) == (EventType.INSTANCE_ENDED, START)
+
+
+def test_a_bill_that_the_provider_never_ends_is_not_ended_before_the_listing_that_misses_it() -> None:
+    gone = passed(fleet(LEFT), sight(now=START - 5 * MINUTE, signals=SILENT, listing=listing(at=START))).fleet
+    other = Lifecycle(START - MINUTE, LifecycleKind.CREATED, "server-9", name(9), LEFT.pool)
+    assert not passed(gone, told(other)).events  # its own end may still follow
+    newer = Lifecycle(START + MINUTE, LifecycleKind.CREATED, "server-9", name(9), LEFT.pool)
+    (event,) = passed(gone, told(newer)).events
     assert (event.type, event.occurred_at) == (EventType.INSTANCE_ENDED, START)
 
 

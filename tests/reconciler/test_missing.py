@@ -7,19 +7,25 @@ from dataclasses import replace
 import pytest
 
 from pools.provider import Lifecycle, LifecycleKind, Listing, Part, Signals
+from reconciler.blast_radius import GuardState, rooms
 from reconciler.census import take
 from reconciler.fleet import Fleet, Instance, Phase
+from reconciler.pacing import RAMP_CYCLES
 from reconciler.sight import Census, Sight
+from reconciler.steps import StepKind
 from tests.reconciler.builders import (
     FORECAST,
     HOUR,
     MINUTE,
     POOL,
     PROJECT,
+    REGION,
     SECOND,
     START,
     fleet,
     instance,
+    node,
+    part,
     row,
     scribe,
     sight,
@@ -134,6 +140,49 @@ def test_what_an_incomplete_listing_may_hide_stands_and_what_was_only_asked_for_
     there = many(replace(known, project="other"))
     census = passed(fleet(*FIVE_LACK, *there), replace(shown, listing=Listing(START, tuple(LISTED), parts)))
     assert (len(census.unexplained), census.stands) == (5, stands)
+
+
+def test_what_the_provider_said_had_ended_stands_no_more_though_a_listing_shows_it() -> None:
+    ended = [instance(number) for number in range(60, 80)]
+    over = [Lifecycle(START, LifecycleKind.DELETED, one.server, one.name, one.pool) for one in ended]
+    nodes = {one.name: node(one) for one in ended}
+    known = fleet(*FIVE_LACK, *ended)
+    for minute in (0, 3, 6):
+        told = Signals(START, "1", lifecycle=tuple(over) if not minute else ())
+        shown = sight(*LISTED, *map(row, ended), now=START + minute * MINUTE, signals=told, nodes=nodes)
+        census = passed(known, replace(shown, silent_workloads=SILENT))
+        assert (len(census.unexplained), census.stands) == (5, 40)
+        assert not census.losses, "five of forty are an improbable share"
+        assert sum(one.stands for one in census.fleet.instances.values()) == 35
+        known = census.fleet
+
+
+@pytest.mark.parametrize(
+    ("beside", "allowed"),
+    [
+        (instance(900), 3),
+        (instance(900, phase=Phase.DRAINING, released=True), 3),
+        (instance(900, phase=Phase.DRAINING, released=True, end_told=True), 2),
+        (instance(900, end_told=True), 2),
+        (instance(900, missing_since=START), 2),
+        (instance(900, phase=Phase.REQUESTED, server="", started_at=0, joined_at=0), 2),
+        (instance(900, phase=Phase.GONE), 2),
+    ],
+    ids=["stands", "drains", "ended, by the provider", "lost, by the provider", "missing", "only asked for", "gone"],
+)
+def test_a_share_of_releases_is_one_of_what_stands(beside: Instance, allowed: int) -> None:
+    known, seen = fleet(*[instance(n) for n in range(1, 60)], beside), GuardState(cycles_since_blind=RAMP_CYCLES)
+    assert rooms(known, part().estate.region(REGION).guard, seen)[StepKind.RELEASE].left == allowed
+
+
+def test_what_ended_before_anybody_listed_it_is_left_out_once() -> None:
+    parts = (Part(PROJECT, complete=True), Part("other", complete=False))
+    asked = replace(ASKED, server="", project="other")
+    over = (Lifecycle(START, LifecycleKind.DELETED, "server-9", asked.name, asked.pool),)
+    for end in ((), over):
+        shown = sight(projects=frozenset({PROJECT, "other"}), signals=Signals(START, "1", lifecycle=end))
+        census = passed(fleet(*FIVE_LACK[5:], asked), replace(shown, listing=Listing(START, tuple(LISTED), parts)))
+        assert census.stands == 35
 
 
 def test_an_improbable_share_is_believed_no_sooner_for_what_is_on_its_way_out() -> None:

@@ -135,8 +135,8 @@ def test_who_takes_the_key_over_takes_no_failure_over_and_pays_what_is_owed(
 @pytest.mark.parametrize("status", [Status.ACTIVE, Status.ERROR])
 def test_a_boot_that_fails_owes_nothing_while_a_second_server_has_its_key(status: Status) -> None:
     """It has the key and pays: bought once more, one notice would be paid by two."""
-    about = {"cause": Cause.NOTICE, "cause_event": STANDS.cause_event, "requested_at": START}
-    boots = instance(phase=Phase.BOOTING, joined_at=0, started_at=0, **about)
+    asked = instance(phase=Phase.BOOTING, joined_at=0, started_at=0, requested_at=START)
+    boots = replace(asked, cause=Cause.NOTICE, cause_event=STANDS.cause_event)
     both = (row(boots, status=Status.ERROR), row(boots, id="twin", status=status))
     census = passed(fleet(boots), sight(*both))
     after, works = census.fleet.instances[name(1)], status is Status.ACTIVE

@@ -32,6 +32,12 @@ def test_what_no_listing_shows_counts_in_bounds_and_uses_no_domain() -> None:
     assert (found.domain_units[THERE], found.supply) == (1, 2)
 
 
+def test_what_the_provider_said_had_ended_uses_no_domain_though_a_listing_shows_it() -> None:
+    found = spread(instance(1), instance(2, pool=OTHER_POOL, end_told=True))
+    assert found.used == {HERE}
+    assert found.domain_units[THERE] == 1
+
+
 def test_what_was_just_asked_for_uses_its_domain() -> None:
     assert spread(replace(instance(1), phase=Phase.REQUESTED, server="", joined_at=0)).used == {HERE}
 
