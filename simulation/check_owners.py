@@ -103,7 +103,8 @@ class Twins(Checker):
 
 class Forgotten(Checker):
     """In the end the servers with our mark are those that the last leader knows, no more and no fewer. It can know of
-    another's only what a whole listing of its term showed it: any, or the last one of what it told as lost since.
+    another's only what a whole listing of its term showed it: any, or the last one of what it told as lost since. A
+    second server under a key whose other one is known is `Twins`' matter.
     """
 
     name = "check_owners.Forgotten"
@@ -127,9 +128,10 @@ class Forgotten(Checker):
         known = scene.chronicle.known
         if known is None:
             return
+        names = {scene.servers[server].name for server in known & scene.standing.keys()}
         for server, stand in scene.standing.items():
             lost = stand.name in scene.lost
-            if server not in known and stand.created_at <= scene.now - LATE_MS and self._listed(stand, lost=lost):
+            if stand.name not in names and stand.created_at <= scene.now - LATE_MS and self._listed(stand, lost=lost):
                 yield f"{stand.name} ({server}) stands since {stand.created_at}, and the leader does not know it"
         for server in sorted(known - scene.standing.keys()):
             gone = scene.servers.get(server)

@@ -69,6 +69,7 @@ class Site:
         self._joined_at: dict[str, int] = {}
         self._servers: dict[str, str] = {}
         self._waiting: dict[str, Happening] = {}
+        self._failed: set[str] = set()
         self._first: dict[str, str] = {}
         self._twinned: set[str] = set()
         self.asked: dict[str, str] = {}
@@ -132,6 +133,9 @@ class Site:
         match happened.kind:
             case HappeningKind.ACTIVE:
                 self._booted(happened)
+            case HappeningKind.FAILED:
+                self._failed.add(happened.server)
+                self._hand_over(happened.name)
             case HappeningKind.NOTICED | HappeningKind.WITHDRAWN if happened.notice is not None:
                 self._world.poke()
                 self.carry(happened.notice, self.deliver)
@@ -152,7 +156,8 @@ class Site:
         other = instance.server not in ("", happened.server)
         if other:
             self._twinned.add(happened.name)  # in the eyes of who leads, though an answer that lies named a server
-        second = other and not alone and self._world.stands(instance.server)
+        first = instance.server not in self._failed and self._world.stands(instance.server)
+        second = other and not alone and first
         if second or happened.name in self.work.by_instance:
             self._waiting[happened.server] = happened  # a second server under one key: its node name is the other's
             return
@@ -316,8 +321,12 @@ class Site:
             told = happened.told and name not in self._twinned
             ended_by = event_id(_ended_by(happened, self._world.instance(name), told=told), self._region, name)
             _empty(self.work, self.nodes, happened, slots, ended_by)
+        self._hand_over(name)
+
+    def _hand_over(self, name: str) -> None:
+        """A second server that waits has the node's name for itself, once no other can have it."""
         left = next((one for one in self._waiting.values() if one.name == name), None)
-        if left is not None:  # it has the node's name for itself now
+        if left is not None and name not in self._servers:
             self._booted(self._waiting.pop(left.server), alone=True)
 
     def _say(self, name: str, word: NodeWord, ends_at: int = 0, heard: str = "") -> None:

@@ -99,6 +99,18 @@ def test_the_last_leader_knows_what_stands_and_nothing_else() -> None:
         assert "check_owners.Forgotten" in {b.checker for b in story.broken(closed=False)}
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_a_second_server_is_not_forgotten_while_the_other_of_its_key_is_known(known: bool) -> None:
+    story = grown()
+    story.create("r1", DOMAINS[1], server="s-twin")
+    story.looks(1)
+    story.wait(5 * MINUTE)
+    story.close_books()
+    assert story.told.known is not None
+    story.told.known = story.told.known - {"s-twin"} - (frozenset() if known else {"s-r1"})
+    assert ("check_owners.Forgotten" in {b.checker for b in story.broken(closed=False)}) is not known
+
+
 def test_a_new_leader_need_not_know_what_no_whole_listing_showed_it() -> None:
     for whole in (frozenset[str](), frozenset({PROJECT})):
         story = eventful()
