@@ -130,15 +130,19 @@ def difference(inputs: Inputs) -> Difference:
             moving = len(have) - stay - len(staying)
             surplus += sorted(staying, key=dearest_last)[: max(0, filled - moving - count)]
     adds.sort(key=lambda step: _urgency(step, inputs.ranks))
-    steps = (
-        *_cleanups(inputs, found.going),
-        *inputs.extra,
-        *_asked_before(found.asked),
-        *adds,
+    releases = [
         *_moved_away(inputs, found.moved),
         *(step_of(StepKind.RELEASE, instance, cause) for instance, cause in unpaid),
         *_emptied(inputs, [i for i in surplus if not _away(i, inputs)]),
         *_lost_to_scheduler(inputs, by_slot.values(), found.unseen),
+    ]
+    leaving = {step.instance for step in releases}
+    steps = (
+        *_cleanups(inputs, found.going),
+        *inputs.extra,
+        *_asked_before(i for i in found.asked if i.name not in leaving),
+        *adds,
+        *releases,
     )
     # what is given back stays as it is: nothing else is done to it
     given = {step.instance for step in inputs.extra if step.kind is StepKind.DISOWN}

@@ -350,6 +350,7 @@ slots = st.lists(
 @given(slots, st.integers(0, 6), st.integers(0, 6))
 def test_supply_after_the_steps_is_what_was_wanted_or_busy(known: list[Instance], here: int, there: int) -> None:
     result = found(fleet(*known), want(here), want(there, OTHER_POOL), claim=12)
+    assert len({step.instance for step in result.steps}) == len(result.steps)
     for pool, wanted in ((POOL, here), (OTHER_POOL, there)):
         supply = [i for i in known if i.supply and i.pool == pool]
         adds = [s for s in result.steps if s.pool == pool and s.kind is StepKind.ACQUIRE and not s.again]
@@ -363,6 +364,15 @@ def test_supply_after_the_steps_is_what_was_wanted_or_busy(known: list[Instance]
 def test_every_step_of_a_cycle_has_a_name_of_its_own() -> None:
     steps: tuple[Step, ...] = found(Fleet(), want(3), want(3, OTHER_POOL), want(2, KEPT, Paid.FLOOR)).steps
     assert len({s.instance for s in steps}) == 8
+
+
+@pytest.mark.parametrize(("wanted", "kinds_"), [(1, [StepKind.ACQUIRE]), (0, [StepKind.RELEASE])])
+def test_a_create_without_an_answer_is_asked_for_again_or_let_go_and_never_both(
+    wanted: int, kinds_: list[StepKind]
+) -> None:
+    asked = booting(1, server="")
+    result = found(fleet(replace(asked, phase=Phase.REQUESTED)), want(wanted), claim=wanted)
+    assert kinds(result) == kinds_
 
 
 def test_what_is_given_back_is_neither_released_nor_deleted_in_the_same_breath() -> None:
