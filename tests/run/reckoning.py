@@ -14,7 +14,7 @@ from typing import Any
 
 from ledger.events import Event, EventType, from_line
 from ledger.spool import Spool
-from pools.provider import ForwardCapacities, LifecycleKind, Listing, Quota, RateCard, Signals, Status
+from pools.provider import ForwardCapacities, LifecycleKind, Listing, Quota, RateCard, Signals
 from reconciler.fleet import Phase
 from reconciler.ports import SchedulerView
 from reconciler.saved import decode
@@ -119,20 +119,16 @@ def _each_word_told(story: Story) -> Iterator[str]:
     """What the provider said of our servers stands in the ledger."""
     told = _by_instance(story.events)
     ours = {effect.key for effect in story.effects if effect.act == "create"}
-    others: dict[str, set[str]] = defaultdict(set)
-    for row in story.listing.servers:
-        if row.status is not Status.ERROR:
-            others[row.name].add(row.id)
     for happened in story.signals.lifecycle:
         if happened.name not in ours:
             continue
         if happened.kind is LifecycleKind.ACTIVE and EventType.INSTANCE_STARTED not in told[happened.name]:
             yield f"{happened.name} became active and nothing says so"
-        began = EventType.INSTANCE_STARTED in told[happened.name] or happened.kind is LifecycleKind.FAILED
-        # a boot that another server under its key outlives is no failure of what was asked for
-        outlived = happened.kind is LifecycleKind.FAILED and others[happened.name] - {happened.server}
-        ended = happened.kind in (LifecycleKind.DELETED, LifecycleKind.FAILED) and began and not outlived
-        if ended and not told[happened.name] & ENDS:
+        # whose boot fails after it was let go failed nobody, and began no bill
+        let_go = EventType.RELEASE_ASKED in told[happened.name]
+        failed = happened.kind is LifecycleKind.FAILED and not let_go
+        began = EventType.INSTANCE_STARTED in told[happened.name] or failed
+        if happened.kind in (LifecycleKind.DELETED, LifecycleKind.FAILED) and began and not told[happened.name] & ENDS:
             yield f"{happened.name} ended ({happened.reason}) and nothing says so"
     for notice in story.signals.notices:
         kind = EventType.NOTICE_WITHDRAWN if notice.withdrawn else EventType.NOTICE_RECEIVED
