@@ -256,10 +256,11 @@ class Follower:
             if here:
                 return here
             raise
-        self._noted = int(found.value) if found is not None else 0
-        if here > self._noted:
+        there = int(found.value) if found is not None else 0
+        if here > there:
             self._raise(here)
-        return max(here, self._noted)
+        self._noted = max(here, there)  # a store that was set back takes nothing from who saw more
+        return self._noted
 
     def _raise(self, version: int) -> None:
         """Note a version in the store; a store that is silent, or that another one was quicker at, is raised later."""

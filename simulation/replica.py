@@ -136,9 +136,13 @@ class Replica:
         return decision
 
     def tick(self) -> bool:
-        """Renews or watches the lease; whether it leads."""
+        """Renews or watches the lease; whether it leads. Who does not looks at the reviewed files all the same, as a
+        standby of `ebbtide run` does in each of its cycles: its disk notes what is accepted while others lead.
+        """
         process = self.process
         self.leads = bool(process and self._alive(process.reconciler.watch))
+        if process is not None and self.process is process and not self.leads:
+            self._alive(process.follower.look)
         return self.leads
 
     def _alive(self, action: Callable[[], Answer]) -> Answer | None:

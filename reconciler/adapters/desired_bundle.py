@@ -144,9 +144,11 @@ class DesiredBundle:
                 return here if self._noted is None else _higher(here, self._noted)
             raise Transient(f"nobody can say what was accepted before: {error}") from error
         there = _read(found.value) if found else Accepted()
-        self._noted = there
         both = _higher(here, there)
-        if here.highest and both != there:
+        if self._noted is not None:
+            both = _higher(both, self._noted)  # what others accepted stays so where the store is set back
+        self._noted = both
+        if both != there:
             self._put(both)  # the store was empty, or is an older copy
         return both
 

@@ -39,6 +39,7 @@ class DesiredFiles:
         self._region = region
         self._key = f"accepted-commit/{region}"
         self._held: Desired | None = None
+        self._noted: tuple[str, ...] = ()
 
     def look(self) -> Desired:
         """As the seam promises. Raises `Refused` or `Transient` while nothing has ever held."""
@@ -48,22 +49,26 @@ class DesiredFiles:
             tip = self._tip(marks)
             if self._held is None or tip != self._held.commit:
                 self._held = self._accepted(tip)
+            self._noted = ()  # the tip descends from all of them
         except (EbbtideError, OSError) as error:
             return self._still(str(error), marks)
         self._held = replace(self._held, trusted=True, problem="")
         return self._held
 
     def _marks(self) -> tuple[str, ...]:
-        """The commits that were accepted last, here and by the store's word; raises `Transient` where nobody knows."""
+        """The commits that were accepted last, here and by the store's word, now and since a tip last descended from
+        all of them: a store that is set back takes none away. Raises `Transient` where nobody knows.
+        """
         here = self._kept.read_text(encoding="ascii").strip() if self._kept.exists() else ""
         try:
             found = self._store.get(self._key)
         except EbbtideError as error:
-            if here:
-                return (here,)
+            if here or self._noted:
+                return _each(here, *self._noted)
             raise Transient(f"nobody can say which commit was accepted before: {error}") from error
         there = found.value.decode("ascii", "replace").strip() if found else ""
-        return tuple(dict.fromkeys(mark for mark in (here, there) if mark))
+        self._noted = _each(here, there, *self._noted)
+        return self._noted
 
     def _tip(self, marks: tuple[str, ...]) -> str:
         """The branch's tip, proven to descend from all that was accepted."""
@@ -97,3 +102,8 @@ class DesiredFiles:
             self._held = Desired(self._estate_at(marks[0]), marks[0])
         self._held = replace(self._held, trusted=False, problem=problem)
         return self._held
+
+
+def _each(*marks: str) -> tuple[str, ...]:
+    """Each commit once, in order."""
+    return tuple(dict.fromkeys(mark for mark in marks if mark))

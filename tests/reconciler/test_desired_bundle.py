@@ -155,6 +155,24 @@ def test_a_lost_or_older_store_is_raised_to_what_the_disk_notes(site: Site) -> N
     assert site.noted().highest[f"harbour/{REGION}/region"][0] == 7
 
 
+def test_a_store_that_is_set_back_takes_no_bundle_from_who_saw_it_noted(site: Site) -> None:
+    one, other = site.started("one"), site.started("other")
+    one.look()
+    before, older = site.store.get(KEY), site.offer
+    assert before is not None
+    site.offer = version(8)
+    other.look()
+    site.offer = Transient("no answer")
+    assert one.look().outdated
+    now = site.store.get(KEY)
+    assert now is not None
+    site.store.put(KEY, before.value, expected=now.revision)
+    site.offer = older
+    found = one.look()
+    assert (found.version, found.trusted, found.outdated) == (7, False, True)
+    assert site.noted().highest[f"harbour/{REGION}/region"][0] == 8
+
+
 def test_with_an_empty_disk_and_a_silent_store_nobody_knows_what_is_too_old(site: Site) -> None:
     site.store.fail("get", *[Transient("silent")] * 9)
     with pytest.raises(Transient, match="accepted before"):
@@ -265,6 +283,26 @@ def test_another_machine_with_an_empty_disk_takes_no_older_commit(tmp_path: Path
     branch.line = ["a"]
     found = files(branch, tmp_path / "two", store).look()
     assert (found.commit, found.trusted) == ("b", False)
+
+
+def test_a_store_that_is_set_back_takes_no_commit_from_who_saw_it_noted(tmp_path: Path, branch: Branch) -> None:
+    store, key = FlakyStore(), f"accepted-commit/{NORTH}"
+    one = files(branch, tmp_path / "one", store)
+    one.look()
+    branch.line = ["a", "b"]
+    files(branch, tmp_path / "two", store).look()
+    branch.silent = True
+    assert one.look().problem == "no answer"
+    noted = store.get(key)
+    assert noted is not None
+    assert noted.value == b"b"
+    store.put(key, b"a", expected=noted.revision)
+    branch.silent, branch.line = False, ["a"]
+    assert (one.look().commit, one.look().trusted) == ("a", False)
+    store.fail("get", Transient("silent"))
+    assert not one.look().trusted
+    branch.line = ["a", "b", "c"]
+    assert (one.look().commit, one.look().trusted) == ("c", True)
 
 
 def test_a_first_look_without_remote_or_note_ends_in_an_error(tmp_path: Path, branch: Branch) -> None:

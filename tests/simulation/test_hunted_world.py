@@ -13,9 +13,11 @@ from pools.provider import NoticeKind
 from simulation.chronicle import Act, Call, Chronicle, NodeWord
 from simulation.cloud_model import EndCause
 from simulation.faults import KINDS, Fault
+from simulation.git_host import ACCEPTED
 from simulation.hunted import START, HuntedWorld, drawn, hunted, small
 from simulation.line import LATEST_MS
 from simulation.replica import TERMS, jumped
+from simulation.replicas import Replicas
 
 MINUTE, HOUR = 60_000, 3_600_000
 AT = START + 80 * MINUTE + 7_000
@@ -76,6 +78,21 @@ def test_without_faults_everything_that_is_wanted_runs() -> None:
         assert work.running == work.target, name
     assert not calm.chronicle.killed
     assert {led.replica for led in calm.chronicle.led} == {"a"}
+
+
+def test_a_standby_notes_the_commit_that_the_leader_takes_and_takes_none_of_before_over_an_older_store() -> None:
+    world = lived(fault("commit_removal", 180, "hindcast"), fault("git_older", 150, at=AT + 10 * MINUTE))
+    control = world.world.control
+    assert isinstance(control, Replicas)
+    leader, standby = control.all
+    assert (leader.leads, standby.leads) == (True, False)
+    assert standby.disk.accepted.version == 2
+    assert standby.process is not None
+    held = control.scene.store.get(ACCEPTED)
+    assert held is not None
+    control.scene.store.put(ACCEPTED, b"1", expected=held.revision)
+    found = standby.process.follower.look()
+    assert (found.version, found.trusted) == (2, False)
 
 
 def test_about_sixty_instances_stand() -> None:
