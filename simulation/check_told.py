@@ -142,7 +142,8 @@ class Losses(Checker):
 
 class LetGo(Checker):
     """What we deleted ourselves is not told as lost: not by the term that did it, and by no other that began to look
-    after it was gone. One that may have been shown it before knows of its end by the provider's word alone.
+    after it was gone. One that may have been shown it before knows of its end by the provider's word alone; so does a
+    later term of the same replica with nobody else's between, which goes on with that one's memory.
     """
 
     name = "check_told.LetGo"
@@ -151,9 +152,11 @@ class LetGo(Checker):
     def __init__(self) -> None:
         self._deleted: dict[str, Act] = {}
         self._listed: dict[int, int] = {}
+        self._looked: dict[int, str] = {}
 
     def on_look(self, scene: Scene, look: Look) -> Iterator[str]:
-        """The oldest listing of each term."""
+        """Who looked in each term, and its oldest listing."""
+        self._looked[look.epoch] = look.replica
         if look.listed_at:
             self._listed[look.epoch] = min(look.listed_at, self._listed.get(look.epoch, look.listed_at))
         yield from ()
@@ -173,10 +176,21 @@ class LetGo(Checker):
         if not acts or len(acts) < len(ever):
             return
         last = max(acts, key=lambda act: act.at)
-        shown = last.epoch != event.epoch and self._listed.get(event.epoch, last.at) <= last.at
-        if not shown:
+        if last.epoch == event.epoch or not self._shown(event.epoch, last):
             by = f"{last.replica} in epoch {last.epoch}"
             yield f"{event.instance} is told as lost in epoch {event.epoch}, and {by} deleted it at {last.at}"
+
+    def _shown(self, epoch: int, last: Act) -> bool:
+        """Whether the memory of a term may hold the server from a listing of before it was deleted. What the replica
+        saw up to the term that deleted it is no excuse: others acted beyond that, or it did so itself.
+        """
+        terms = [epoch, *(term for term in sorted(self._looked, reverse=True) if last.epoch < term < epoch)]
+        for term in terms:
+            if self._looked.get(term) != self._looked.get(epoch):
+                return False
+            if self._listed.get(term, last.at) <= last.at:
+                return True
+        return False
 
 
 class Notices(Checker):

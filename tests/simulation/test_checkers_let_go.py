@@ -39,6 +39,30 @@ def test_another_term_tells_as_lost_only_what_it_may_have_been_shown(shown: bool
     assert (CHECKER in story.breaks()) is not shown
 
 
+@pytest.mark.parametrize(
+    ("terms", "may"),
+    [
+        ((("b", True), ("b", False)), True),
+        ((("b", False), ("b", False)), False),
+        ((("b", True), ("c", False), ("b", False)), False),
+        ((("a", False),), False),
+    ],
+    ids=["shown in its term before", "never shown", "another's term between", "shown until its own deletion alone"],
+)
+def test_a_term_goes_on_with_what_its_replica_was_shown_since_the_deletion(
+    terms: tuple[tuple[str, bool], ...], may: bool
+) -> None:
+    story = grown()
+    let_go(story, "r0")
+    deleted_at = story.at
+    for epoch, (replica, shown) in enumerate(terms, 2):
+        story.wait(1)
+        story.lead(replica, epoch)
+        story.look(replica=replica, listed_at=deleted_at if shown else story.at)
+    story.lost("r0", ASKED)
+    assert (CHECKER in story.breaks()) is not may
+
+
 @pytest.mark.parametrize("cause", [EndCause.RECLAIMED, EndCause.LOST])
 def test_what_the_provider_ended_may_be_told_as_lost_though_it_was_asked_back(cause: EndCause) -> None:
     story = grown()
