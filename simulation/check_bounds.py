@@ -7,7 +7,7 @@ every scope. Gangs are the quantum of every bound, and a workload of one gang is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ledger.causes import Cause
 from ledger.events import Event, EventType
@@ -34,11 +34,11 @@ class _Moves:
         elif event.type is EventType.RELEASE_ASKED and event.cause is Cause.REBALANCE:
             self._agreed.add(event.instance)
 
-    def keep(self, stands: list[Stand]) -> list[Stand]:
-        """Those of the `stands` that nobody relieves. Who takes over has to stand among them: where it does not, the
-        other one stays after all.
+    def keep(self, stands: list[Stand], coming: Iterable[str] = ()) -> list[Stand]:
+        """Those of the `stands` that nobody relieves. Who takes over has to stand among them or be `coming`: where it
+        does not, the other one stays after all.
         """
-        names = {stand.name for stand in stands}
+        names = {stand.name for stand in stands}.union(coming)
         return [s for s in stands if s.name not in self._agreed and self._takers.get(s.name) not in names]
 
 
@@ -112,10 +112,6 @@ def _few_domains(
     staying = [s for s in ours if not (s.asked_at or s.drained or s.noticed_by(look.at))]
     # what was given up or relieved goes, if only its turn has to come
     staying = [s for s in staying if s.name not in scene.failed and not _let_go(scene, s, act, look)]
-    staying = moves.keep(staying)
-    if ground.strict(act.workload):  # what no notice would reach is no capacity of theirs
-        staying = [s for s in staying if s.covered or not s.joined_at]
-    serving = list({stand.name: stand for stand in staying}.values())  # of two under one key one has to go
     # another domain may be on the same list, whether or not it gave what it was asked for
     listed = {
         ground.pools[event.pool].domain
@@ -127,22 +123,50 @@ def _few_domains(
     }
     gang = ground.contracts[act.workload].gang_size
     # where all that stands is about to leave, one more is the domain's first
-    if here not in _domains(serving, act, ground, look) | listed or act.units < gang:
+    if here not in _domains(_serving(moves.keep(staying), act, ground), act, ground, look) | listed or act.units < gang:
         return
     domains = _domains([s for s in ours if not _bare(s, act, ground, look)], act, ground, look) | listed
-    units = sum(stand.units for stand in serving)
     share = ground.shares[act.workload]
-
-    def strands(desired: int, lot: int) -> bool:
-        required = max(1, min(share.domains, desired // lot))
-        return len(domains) < required and units + (required - len(domains)) * lot > desired
-
     lots = ground.lot_sizes(act.workload) or {quantum(act.units, gang)}
-    if all(strands(desired, lot) for desired in claims for lot in lots):
+
+    def strands(units: int, used: int) -> bool:
+        needs = [(desired, lot, max(1, min(share.domains, desired // lot))) for desired in claims for lot in lots]
+        return all(used < least and units + (least - used) * lot > desired for desired, lot, least in needs)
+
+    # what got no answer may come or not: who acts may go by either, with its domain, its units and whom it relieves
+    coming = _coming(scene, act, look, ground)
+    units = sum(stand.units for stand in _serving(moves.keep(staying), act, ground))
+    kept = _serving(moves.keep(staying, (event.instance for event in coming)), act, ground)
+    then = sum(stand.units for stand in kept) + sum(int(str(event.data["units"])) for event in coming)
+    reached = domains | {ground.pools[event.pool].domain for event in coming}
+    if strands(units, len(domains)) and strands(then, len(reached)):
         yield (
             f"{act.name}: {act.workload} has {units} of {max(claims)} desired units in {len(domains)} domains, "
             f"and another one went to {here}: {share.domains} domains can no longer be reached"
         )
+
+
+def _serving(staying: list[Stand], act: Act, ground: Ground) -> list[Stand]:
+    """Those that are capacity: of a strict tier not what no notice would reach, and of two under one key one."""
+    strict = ground.strict(act.workload)
+    return list({s.name: s for s in staying if not strict or s.covered or not s.joined_at}.values())
+
+
+def _coming(scene: Scene, act: Act, look: Look, ground: Ground) -> list[Event]:
+    """What who acts asked for in this term before it looked, and nobody made: until the ledger says that it failed, the
+    answer may only be late. What another term asked for, who leads in this one may not know.
+    """
+    epoch, began = term_of(scene, act.epoch)
+    over = (scene.failed, scene.lost, scene.releases, scene.namesakes)
+    return [
+        event
+        for at, event in scene.asked
+        if began <= at < look.at
+        and (event.epoch, event.workload) == (epoch, act.workload)
+        and event.data.get("paid") == "reclaimable"
+        and event.pool in ground.pools
+        and not any(event.instance in names for names in over)
+    ]
 
 
 def _bare(stand: Stand, act: Act, ground: Ground, look: Look) -> bool:
