@@ -351,7 +351,7 @@ MUTATIONS = (
     ),
     Mutation(
         "twins-both-deleted", "of two servers under one key one stays", "check_owners.Twins",
-        (Edit(SIGHTING, "        twins.append(twin)\n", "        twins += [twin, first]\n"),
+        (Edit(SIGHTING, "        twins.append(twin)\n", "        twins += [twin, known_rows[name]]\n"),
          Edit(GUARD, 'stays and step.server not in ("", kept.server):', "stays and step.server:"),
          Edit(ACTING, '            if not instance.supply or instance.server in ("", step.server):',
               "            if not instance.supply:")),
