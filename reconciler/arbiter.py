@@ -150,6 +150,7 @@ def rule(
     if money and day > wallet.day:
         wallet = Wallet(day, epoch=wallet.epoch, paid=wallet.paid)
     ruling = Ruling({}, {}, wallet, [], [])
+    unending: Container[str] = frozen if money else risks
     for contract in sorted(contracts, key=lambda c: (c.tier.rank, c.name)):
         risk = risks.get(contract.name, NO_RISK)
         standing = standings.get(contract.name) or Standing(0, 0, None)
@@ -168,11 +169,16 @@ def rule(
                 kept=contract.name in frozen | kept,
                 money=money,
             )
+        elif risk.hours:
+            risk = replace(risk, hours=_still_paid(contract.name, risk, wallet, now=scribe.now, frozen=unending))
         if risk is not NO_RISK and risk != NO_RISK:
             ruling.risks[contract.name] = risk
         if risk.granted:
             ruling.granted[contract.name] = _may_stand(risk, standing, scribe.now)
-    _keep_paid(ruling, risks, claimed=claims, now=scribe.now, frozen=frozen if money else risks)
+    for name, risk in risks.items():
+        hours = _still_paid(name, risk, wallet, now=scribe.now, frozen=unending) if name not in claims else ()
+        if hours:
+            ruling.risks[name], ruling.granted[name] = replace(risk, hours=hours), units_of(hours)
     if ruling.wallet is not wallet:
         ruling.wallet = replace(ruling.wallet, paid=_paid(ruling.risks))
     return ruling
@@ -197,26 +203,19 @@ def _may_stand(risk: Risk, standing: Standing, now: int) -> int:
     return min(risk.granted, max(standing.held, ahead - standing.failing))
 
 
-def _keep_paid(
-    ruling: Ruling, risks: Mapping[str, Risk], *, claimed: Mapping[str, Claim], now: int, frozen: Container[str]
-) -> None:
-    """Fallback of what lost its contract is granted to the end of the hours that are paid: whether the contract may go
-    is another's to judge, and a person's to approve. Of what came back from marks the wallet says that end. Where it
-    does not, that stays while all is `frozen` or nobody can read a wallet: the contract may be missing from an outdated
-    commit alone, and the next one that holds renews its hour.
+def _still_paid(name: str, risk: Risk, wallet: Wallet, *, now: int, frozen: Container[str]) -> Hours:
+    """The hours of a workload that lost its contract, or its leave to buy fallback. It keeps them to their end: whether
+    that may go is another's to judge, and a person's to approve. Of what came back from marks the wallet says that end.
+    Where it does not, that stays while all is `frozen` or nobody can read a wallet: the commit in hand may be outdated,
+    and the next one that holds renews its hour.
     """
-    for name, risk in risks.items():
-        if name in claimed:
-            continue
-        known = [paid for paid in risk.hours if paid.until]
-        unknown = units_of(risk.hours) - units_of(known)
-        remembered = _paid({name: risk}).get(name, {})
-        written = ruling.wallet.paid.get(name, {}).items()
-        found = at_most(joined(Hour(units - remembered.get(end, 0), int(end)) for end, units in written), unknown)
-        rest = Hour(unknown - units_of(found) if name in frozen else 0)
-        kept = joined((*(paid for paid in (*known, *found) if now < paid.until), rest))
-        if kept:
-            ruling.risks[name], ruling.granted[name] = replace(risk, hours=kept), units_of(kept)
+    known = [paid for paid in risk.hours if paid.until]
+    unknown = units_of(risk.hours) - units_of(known)
+    remembered = _paid({name: risk}).get(name, {})
+    written = wallet.paid.get(name, {}).items()
+    found = at_most(joined(Hour(units - remembered.get(end, 0), int(end)) for end, units in written), unknown)
+    rest = Hour(unknown - units_of(found) if name in frozen else 0)
+    return joined((*(paid for paid in (*known, *found) if now < paid.until), rest))
 
 
 def _watch(ruling: Ruling, contract: Contract, risk: Risk, standing: Standing, minimum: int, scribe: Scribe) -> Risk:

@@ -148,13 +148,6 @@ def test_fallback_that_is_kept_is_not_given_back_and_more_is_bought_all_the_same
     assert not purse.cycle(15, fallback=7, wait=EXIT_HOLD_MS).granted
 
 
-def test_fallback_of_what_lost_its_contract_is_granted_to_the_end_of_its_paid_hour() -> None:
-    purse = Purse().bought()
-    purse.contracts = (limited("9.00", "other"),)
-    assert purse.cycle(20, wait=HOUR_MS - 1).granted == {FORECAST: 3}
-    assert not purse.cycle(20, wait=1).granted
-
-
 @pytest.mark.parametrize(("frozen", "granted"), [(True, {FORECAST: 3}), (False, {})])
 def test_what_nobody_remembers_the_contract_or_the_end_of_stays_while_all_is_frozen(
     frozen: bool, granted: dict[str, int]

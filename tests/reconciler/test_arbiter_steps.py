@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from contracts.model import Contract
 from ledger.causes import Cause
 from ledger.events import EventType
 from reconciler.arbiter import (
@@ -117,3 +118,17 @@ def test_the_wallet_tells_until_when_every_workload_is_paid_whoevers_money_was_r
     purse.risks = {FORECAST: Risk(hours=(Hour(3),)), "other": purse.risks["other"]}
     purse.cycle(5, fallback=3, wait=HOUR_MS - RENEW_MS)
     assert purse.wallet.paid == {FORECAST: {str(ends): 3}, "other": {str(ends + HOUR_MS): 3}}
+
+
+def forbidden() -> Contract:
+    """The contract without leave to buy fallback."""
+    made = contract()
+    return made.model_copy(update={"fallback": made.fallback.model_copy(update={"allowed": False})})
+
+
+@pytest.mark.parametrize("now_", [limited("9.00", "other"), forbidden()], ids=["no contract", "no leave"])
+def test_fallback_of_what_lost_its_contract_or_leave_is_granted_to_the_end_of_its_paid_hour(now_: Contract) -> None:
+    purse = Purse().bought()
+    purse.contracts = (now_,)
+    assert purse.cycle(20, wait=HOUR_MS - 1).granted == {FORECAST: 3}
+    assert not purse.cycle(20, wait=1).granted
