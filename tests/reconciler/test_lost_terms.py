@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reconciler.lease import TERMS
 from tests.reconciler.test_leadership import WAIT, Replicas
 
@@ -25,23 +27,15 @@ def test_who_saw_the_store_lose_its_record_leaves_nothing_out() -> None:
     assert (leader.holds(), leader.epoch) == (True, 2)
 
 
-def test_a_mark_above_a_new_term_leaves_out_what_there_was_time_for_since_it_was_made() -> None:
+@pytest.mark.parametrize("epoch", [9, 1], ids=["above", "its own"])
+def test_a_mark_that_outdoes_a_new_term_leaves_out_what_there_was_time_for_since_it_was_made(epoch: int) -> None:
+    """Of its own epoch, too: that it is the newest is the word of the store that named it alone, and that forgot."""
     world = Replicas()
     world.now = 20 * WAIT
     leader = world.leader()
-    leader.raise_above(9, at=world.now - 15 * WAIT)
+    leader.raise_above(epoch, at=world.now - 15 * WAIT)
     assert leader.ensure()
-    assert (leader.epoch, leader.succeeded, leader.older) == (10 + 15, 1, True)
-
-
-def test_a_mark_of_ones_own_epoch_says_that_the_store_forgot() -> None:
-    """The epoch that this store named is another's: that it is the newest is this store's word alone."""
-    world = Replicas()
-    world.now = 20 * WAIT
-    leader = world.leader()
-    leader.raise_above(1, at=world.now - 15 * WAIT)
-    assert leader.ensure()
-    assert (leader.epoch, leader.succeeded, leader.older) == (2 + 15, 1, True)
+    assert (leader.epoch, leader.succeeded, leader.older) == (epoch + 1 + 15, 1, True)
 
 
 def test_who_leads_alone_leaves_out_what_led_before_its_store_was_lost() -> None:

@@ -12,7 +12,7 @@ from pools.provider import Status
 from reconciler.census import take
 from reconciler.diff import Inputs as Difference
 from reconciler.diff import Naming, difference
-from reconciler.fleet import Phase
+from reconciler.fleet import Fleet, Phase
 from reconciler.membership import as_node
 from reconciler.steps import StepKind
 from tests.reconciler.builders import (
@@ -156,20 +156,25 @@ def test_a_release_that_its_node_never_heard_of_ends_no_drain_for_a_notice() -> 
     assert step.kind is StepKind.DELETE
 
 
+def steps_of(known: Fleet) -> list[StepKind]:
+    """What follows for a fleet that nobody wants anything of."""
+    inputs = Difference(
+        wanted=(),
+        fleet=known,
+        claims={},
+        claim_events={},
+        naming=Naming(REGION, 1, 500),
+        now=START,
+        drained={},
+        owned_projects=frozenset({PROJECT}),
+    )
+    return [step.kind for step in difference(inputs).steps]
+
+
 def test_what_never_ran_by_the_providers_word_is_deleted_and_nobody_is_asked() -> None:
     dead = instance(1, phase=Phase.FAILED, cause=Cause.NEVER_JOINED, joined_at=0, started_at=0)
     for at, kind in ((0, StepKind.DELETE), (START, StepKind.RELEASE)):
-        inputs = Difference(
-            wanted=(),
-            fleet=fleet(replace(dead, started_at=at)),
-            claims={},
-            claim_events={},
-            naming=Naming(REGION, 1, 500),
-            now=START,
-            drained={},
-            owned_projects=frozenset({PROJECT}),
-        )
-        assert [step.kind for step in difference(inputs).steps] == [kind]
+        assert steps_of(fleet(replace(dead, started_at=at))) == [kind]
 
 
 @pytest.mark.parametrize(
@@ -191,14 +196,4 @@ def test_what_was_given_up_and_runs_all_the_same_is_asked_to_drain(
     one = instance(1, phase=Phase.FAILED, **given_up)
     shown = sight(row(instance(1), status=status), silent_workloads=frozenset({one.workload}))
     found = take(fleet(one), shown, scribe()).fleet
-    inputs = Difference(
-        wanted=(),
-        fleet=found,
-        claims={},
-        claim_events={},
-        naming=Naming(REGION, 1, 500),
-        now=START,
-        drained={},
-        owned_projects=frozenset({PROJECT}),
-    )
-    assert [step.kind for step in difference(inputs).steps] == [kind]
+    assert steps_of(found) == [kind]
